@@ -1,0 +1,107 @@
+"""Named parameters: nested dictionaries of arrays, addressed by path.
+
+A tree is a nested dict with string keys; a leaf's name is its path, as in
+``"params/block1/conv/kernel"``.  Names come in natural order (``l2`` before ``l10``),
+which is not the order in which JAX flattens a dict: always go through `flatten` where
+the order is seen by a person or a file.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+Tree = Any
+"""A nested dict of arrays (or any JAX pytree, where a function says so)."""
+
+
+def natural_key(name: str) -> list[tuple[int, int, str]]:
+    """Sort key under which ``l2`` comes before ``l10``."""
+    parts = re.split(r"(\d+)", name)
+    return [(0, int(part), part) if part.isdigit() else (1, 0, part) for part in parts if part]
+
+
+def flatten(tree: Tree, prefix: str = "") -> dict[str, Any]:
+    """The leaves by name, in natural order."""
+    if not isinstance(tree, Mapping):
+        return {prefix: tree}
+    flat: dict[str, Any] = {}
+    for key in sorted(tree, key=_checked_key):
+        flat.update(flatten(tree[key], f"{prefix}/{key}" if prefix else key))
+    return flat
+
+
+def _checked_key(key: object) -> list[tuple[int, int, str]]:
+    if not isinstance(key, str) or not key or "/" in key:
+        raise TypeError(f"the keys of a tree are non-empty strings without '/', not {key!r}")
+    return natural_key(key)
+
+
+def unflatten(flat: Mapping[str, Any]) -> dict[str, Any]:
+    """The nested dict with these leaves; the inverse of `flatten`."""
+    tree: dict[str, Any] = {}
+    for name, leaf in flat.items():
+        *parents, last = name.split("/")
+        node = tree
+        for key in parents:
+            node = node.setdefault(key, {})
+        node[last] = leaf
+    return tree
+
+
+def names(tree: Tree) -> list[str]:
+    """The names of the leaves, in natural order."""
+    return list(flatten(tree))
+
+
+def map_named(function: Callable[[str, Any], Any], tree: Tree) -> dict[str, Any]:
+    """Apply ``function(name, leaf)`` to every leaf."""
+    return unflatten({name: function(name, leaf) for name, leaf in flatten(tree).items()})
+
+
+def stack(trees: Sequence[Tree], axis: int = 0) -> Tree:
+    """One tree whose leaves have a new axis over the given trees."""
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves, axis), *trees)
+
+
+def index(tree: Tree, where: Any) -> Tree:
+    """Index every leaf, as in ``leaf[where]``."""
+    return jax.tree.map(lambda leaf: leaf[where], tree)
+
+
+def size(tree: Tree) -> int:
+    """How many numbers the tree holds."""
+    return sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(tree))
+
+
+def nbytes(tree: Tree) -> int:
+    """How many bytes the tree's numbers take."""
+    return sum(math.prod(leaf.shape) * np.dtype(leaf.dtype).itemsize for leaf in jax.tree.leaves(tree))
+
+
+def dot(a: Tree, b: Tree) -> jax.Array:
+    """The inner product over all leaves."""
+    products = jax.tree.map(lambda x, y: jnp.sum(x * y), a, b)
+    return jax.tree.reduce(jnp.add, products, jnp.zeros(()))
+
+
+def norm(tree: Tree) -> jax.Array:
+    """The Euclidean norm over all leaves."""
+    return jnp.sqrt(dot(tree, tree))
+
+
+def ravel(tree: Tree, batch_dims: int = 0) -> jax.Array:
+    """All leaves as one vector in natural order, keeping the first `batch_dims` axes."""
+    leaves = list(flatten(tree).values())
+    return jnp.concatenate([jnp.reshape(x, (*x.shape[:batch_dims], -1)) for x in leaves], axis=-1)
+
+
+def shapes(tree: Tree) -> dict[str, tuple[int, ...]]:
+    """The shape of every leaf, by name."""
+    return {name: tuple(leaf.shape) for name, leaf in flatten(tree).items()}

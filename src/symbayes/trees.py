@@ -27,6 +27,11 @@ def natural_key(name: str) -> list[tuple[int, int, str]]:
     return [(0, int(part), part) if part.isdigit() else (1, 0, part) for part in parts if part]
 
 
+def path_key(name: str) -> list[list[tuple[int, int, str]]]:
+    """Sort key that puts whole paths into the order of `flatten`."""
+    return [natural_key(part) for part in name.split("/")]
+
+
 def flatten(tree: Tree, prefix: str = "") -> dict[str, Any]:
     """The leaves by name, in natural order."""
     if not isinstance(tree, Mapping):
@@ -100,6 +105,19 @@ def ravel(tree: Tree, batch_dims: int = 0) -> jax.Array:
     """All leaves as one vector in natural order, keeping the first `batch_dims` axes."""
     leaves = list(flatten(tree).values())
     return jnp.concatenate([jnp.reshape(x, (*x.shape[:batch_dims], -1)) for x in leaves], axis=-1)
+
+
+def random_normal(key: jax.Array, like: Tree) -> Tree:
+    """Standard normal numbers shaped like the tree, from one stream over all leaves.
+
+    One stream, since a generator per leaf would be compiled as many times as there are leaves.
+    """
+    leaves, structure = jax.tree.flatten(like)
+    ends = np.cumsum([math.prod(leaf.shape) for leaf in leaves])
+    parts = jnp.split(jax.random.normal(key, (ends[-1],)), ends[:-1])
+    return jax.tree.unflatten(
+        structure, [part.reshape(leaf.shape) for part, leaf in zip(parts, leaves, strict=True)]
+    )
 
 
 def shapes(tree: Tree) -> dict[str, tuple[int, ...]]:

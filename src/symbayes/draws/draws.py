@@ -1,0 +1,179 @@
+"""Draws: variables with leading (chain, draw) axes, in memory or on disk, and per-draw statistics.
+
+Larger than memory is normal, so draws are a list of segments (the shards of a run, or one array
+in memory) that are read when walked: `blocks` walks over draws, `columns` over weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from symbayes import trees
+from symbayes.draws import export
+from symbayes.specs import require
+
+STATISTICS = "statistics"
+VARIABLES = "variables"
+
+
+@runtime_checkable
+class Segment(Protocol):
+    """Some consecutive draws of all chains."""
+
+    @property
+    def draws(self) -> int: ...
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The arrays' shapes by name, (chain, draw) first."""
+        ...
+
+    def read(self, name: str, draws: slice, rows: slice = slice(None)) -> np.ndarray:
+        """Part of one array; `rows` cuts its first axis after (chain, draw)."""
+        ...
+
+
+@dataclass(frozen=True)
+class MemorySegment:
+    """Draws that are held in memory."""
+
+    arrays: Mapping[str, np.ndarray]
+    draws: int
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return {name: array.shape for name, array in self.arrays.items()}
+
+    def read(self, name: str, draws: slice, rows: slice = slice(None)) -> np.ndarray:
+        array = self.arrays[name][:, draws]
+        return array if array.ndim == 2 else array[:, :, rows]
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Draws of a posterior; see `variables`, `stats`, `blocks` and `columns`."""
+
+    segments: Sequence[Segment]
+    observed: Mapping[str, Any] = field(default_factory=dict)
+    path: Path | None = None
+
+    @classmethod
+    def from_variables(cls, variables: Any, stats: Mapping[str, Any] | None = None) -> Draws:
+        """Draws in memory from a tree with leading axes (chain, draw)."""
+        flat = {f"{VARIABLES}/{name}": np.asarray(leaf) for name, leaf in trees.flatten(variables).items()}
+        flat |= {f"{STATISTICS}/{name}": np.asarray(value) for name, value in (stats or {}).items()}
+        return cls.from_arrays(flat)
+
+    @classmethod
+    def from_arrays(cls, flat: Mapping[str, np.ndarray]) -> Draws:
+        """Draws in memory from named arrays, as a shard holds them."""
+        leading = {array.shape[:2] for array in flat.values()}
+        require(
+            len(leading) == 1 and len(next(iter(leading))) == 2,
+            f"all arrays of draws start with the same (chain, draw) axes, not {sorted(leading)}",
+        )
+        return cls([MemorySegment(flat, next(iter(leading))[1])])
+
+    @property
+    def chains(self) -> int:
+        return next(iter(self._shapes().values()))[0]
+
+    def __len__(self) -> int:
+        """Draws per chain."""
+        return sum(segment.draws for segment in self.segments)
+
+    def __repr__(self) -> str:
+        where = f", in {self.path}" if self.path else ""
+        if not self.segments:
+            return f"Draws(none{where})"
+        weights = sum(int(np.prod(shape)) for shape in self.shapes.values())
+        return f"Draws({self.chains} chains x {len(self)} draws of {weights:,} numbers{where})"
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of every variable of one draw, by name."""
+        return {name: shape[2:] for name, shape in self._named(VARIABLES, self._shapes()).items()}
+
+    @property
+    def variables(self) -> dict[str, Any]:
+        """All draws in memory as one tree with leading axes (chain, draw)."""
+        return self._tree(self._read_all(name, slice(None)) for name in self.shapes)
+
+    @property
+    def stats(self) -> dict[str, np.ndarray]:
+        """Per-draw statistics, each (chain, draw, ...)."""
+        return {
+            name: np.concatenate([s.read(f"{STATISTICS}/{name}", slice(None)) for s in self.segments], axis=1)
+            for name in self._named(STATISTICS, self._shapes())
+        }
+
+    def blocks(self, size: int) -> Iterator[Draws]:
+        """Walk over the draws, at most `size` of each chain at a time, in memory."""
+        require(size > 0, f"a block holds at least one draw, not {size}")
+        for segment in self.segments:
+            for start in range(0, segment.draws, size):
+                part = slice(start, min(start + size, segment.draws))
+                arrays = {name: segment.read(name, part) for name in segment.shapes()}
+                yield Draws([MemorySegment(arrays, part.stop - part.start)])
+
+    def columns(self, max_bytes: int = 2**28) -> Iterator[tuple[str, slice, np.ndarray]]:
+        """Walk over the weights: all draws of some rows of one variable at a time.
+
+        Yields the variable's name, the rows of its first axis, and the array (chain, draw, rows, ...).
+        """
+        for name, shape in self.shapes.items():
+            total = self.chains * len(self) * int(np.prod(shape)) * 4
+            rows = shape[0] if shape else 1
+            step = max(1, rows // max(1, -(-total // max_bytes)))
+            for start in range(0, rows, step):
+                part = slice(start, min(start + step, rows))
+                yield name, part, self._read_all(name, part)
+
+    def thin(self, every: int) -> Draws:
+        """Every `every`-th draw of each chain, in memory."""
+        require(every > 0, f"thinning keeps every n-th draw with n >= 1, not {every}")
+        return self.select(draws=np.arange(0, len(self), every))
+
+    def select(self, chains: Any = slice(None), draws: Any = slice(None)) -> Draws:
+        """Some chains and draws (slices or index arrays), in memory."""
+        pick = np.arange(len(self))[draws]
+        parts, first = [], 0
+        for segment in self.segments:
+            here = pick[(pick >= first) & (pick < first + segment.draws)] - first
+            first += segment.draws
+            if here.size:
+                arrays = {n: segment.read(n, slice(None))[chains][:, here] for n in segment.shapes()}
+                parts.append(MemorySegment(arrays, len(here)))
+        require(bool(parts), f"no draw is left: this selects none of {len(self)} draws per chain")
+        return Draws(parts)
+
+    def to_arviz(self) -> Any:
+        """An ArviZ DataTree with groups posterior and sample_stats (extra ``arviz``)."""
+        return export.to_arviz(self)
+
+    def save(self, path: str | Path) -> None:
+        """One safetensors file with every variable as (chain, draw, ...), named by path."""
+        export.save_safetensors(self, Path(path))
+
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        require(bool(self.segments), "there are no draws here: the run kept none, or has not got that far")
+        return self.segments[0].shapes()
+
+    @staticmethod
+    def _named(kind: str, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
+        found = {
+            name[len(kind) + 1 :]: shape for name, shape in shapes.items() if name.startswith(kind + "/")
+        }
+        return dict(sorted(found.items(), key=lambda item: trees.path_key(item[0])))
+
+    def _read_all(self, name: str, rows: slice) -> np.ndarray:
+        parts = [segment.read(f"{VARIABLES}/{name}", slice(None), rows) for segment in self.segments]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+
+    def _tree(self, arrays: Iterator[np.ndarray]) -> dict[str, Any]:
+        tree = trees.unflatten(dict(zip(self.shapes, arrays, strict=True)))
+        # A network without statistics has no leaf under "stats", but its variables do have the key.
+        return {**tree, "stats": tree.get("stats", {})} if "params" in tree else tree

@@ -1,0 +1,88 @@
+"""Files that are either whole or absent: atomic writes, checksums, arrays by name.
+
+Arrays go to safetensors without metadata, since metadata with several keys is written in another
+order in every process and files must be byte-identical.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+
+
+class StorageError(OSError):
+    """The disk refused: full, read-only or not permitted."""
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write so that the file at `path` is the old one or the new one, also after a power cut."""
+    temporary = path.with_name(path.name + ".partial")
+    try:
+        with open(temporary, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+        sync_folder(path.parent)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise explained(error, path) from error
+
+
+def explained(error: OSError, path: Path) -> StorageError:
+    """The same error, saying what to do about it."""
+    advice = {
+        errno.ENOSPC: "the disk is full: make room and run the same command again, it goes on where it was",
+        errno.EDQUOT: "the disk quota is used up: make room and run the same command again",
+        errno.EROFS: "the file system is read-only: choose another folder",
+        errno.EACCES: "no permission to write there: choose another folder",
+        errno.EPERM: "no permission to write there: choose another folder",
+        errno.ENOTDIR: "a parent of it is a file, not a folder: choose another folder",
+    }.get(error.errno or 0, "choose another folder or repair the disk")
+    return StorageError(error.errno, f"cannot write {path} ({os.strerror(error.errno or 0)}); {advice}")
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames within the folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_json(path: Path, value: Any) -> None:
+    write_bytes(path, (json.dumps(value, indent=2, sort_keys=True) + "\n").encode())
+
+
+def pack(arrays: Mapping[str, Any]) -> bytes:
+    """The bytes of a safetensors file with these arrays."""
+    plain = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    return safetensors.numpy.save(plain)
+
+
+def sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def file_sha256(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_arrays(path: Path) -> dict[str, np.ndarray]:
+    return safetensors.numpy.load_file(path)
+
+
+def open_arrays(path: Path) -> Any:
+    """A handle that reads slices of the arrays in a file without loading the rest."""
+    return safetensors.safe_open(path, framework="numpy")

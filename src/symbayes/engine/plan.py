@@ -1,0 +1,69 @@
+"""Work cut into blocks of bounded size.
+
+A method's work is `units` of `steps` steps each: trajectories of leapfrog steps, epochs of
+optimiser steps.  A block holds several whole units where they are short, and a piece of one unit
+where it is long.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import jax
+
+from symbayes import trees
+from symbayes.posterior import Posterior
+
+SMALLEST_STEP = 1.5e7
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one block does: piece number `piece` of `count` units from `first` on."""
+
+    first: int
+    count: int
+    piece: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """`units` of `steps` steps, in blocks of about `block_steps` steps."""
+
+    units: int
+    steps: int
+    block_steps: int
+
+    @property
+    def units_per_block(self) -> int:
+        return min(self.units, max(1, self.block_steps // self.steps))
+
+    @property
+    def pieces(self) -> int:
+        """Blocks per unit, where a unit is longer than a block."""
+        return max(1, math.ceil(self.steps / self.block_steps))
+
+    @property
+    def blocks(self) -> int:
+        return math.ceil(self.units / self.units_per_block) * self.pieces
+
+    def work(self, block: int) -> Work:
+        group, piece = divmod(block, self.pieces)
+        first = group * self.units_per_block
+        return Work(first, min(self.units_per_block, self.units - first), piece)
+
+
+def steps_per_block(posterior: Posterior, chains: int, examples_per_step: int, draw_every: int) -> int:
+    """Steps that make a block of about a second, from a count of operations.
+
+    Six operations per weight and example is what a dense layer's gradient takes, and a step of a
+    tiny network costs as much as `SMALLEST_STEP` of them.  The draws of a block, one in `draw_every`
+    steps, stay within 64 MB.
+    """
+    weights = trees.size(jax.eval_shape(posterior.init, jax.random.key(0)))
+    operations = max(6.0 * weights * examples_per_step * chains, SMALLEST_STEP)
+    per_second = 3e10 if jax.default_backend() == "cpu" else 1e13
+    by_time = int(per_second / operations)
+    by_memory = draw_every * max(1, int(64e6 / (4.0 * weights * chains)))
+    return max(1, min(by_time, by_memory))

@@ -1,0 +1,252 @@
+"""Run a method on a posterior, block by block; a run that was stopped goes on where it was.
+
+While the device works on one block, the one before it is checked, observed and saved.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import os
+import platform
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from jax.sharding import Mesh
+
+from symbayes import specs, trees
+from symbayes.draws import Draws, Run
+from symbayes.draws.files import sha256
+from symbayes.engine import placement, states
+from symbayes.engine.observers import Memory, Observer
+from symbayes.engine.progress import Bar, interrupt_after_block, wanted
+from symbayes.engine.protocol import Block, Method, State
+from symbayes.posterior import Posterior
+from symbayes.specs import require
+
+
+class Diverged(FloatingPointError):
+    """Numbers stopped being finite; the message says where, and the remedy."""
+
+
+class Stopped(KeyboardInterrupt):
+    """Someone stopped the run; what was done is saved."""
+
+
+def run(
+    method: Method,
+    posterior: Posterior,
+    *,
+    seed: int = 0,
+    store: str | Path | None = None,
+    start: Any = None,
+    observers: Sequence[Observer] = (),
+    keep: int = 1,
+    mesh: Mesh | None = None,
+    progress: bool | None = None,
+) -> Draws:
+    """Draw from the posterior.
+
+    Args:
+        method: how, for example ``HMC(step_size=1e-3)``.
+        posterior: from what.
+        seed: the same seed gives the same draws.
+        store: a folder for the run.  If it already holds this run, the run goes on where it was, and a
+            finished one is read back; a run of another configuration is refused.
+        start: variables, or draws of another run, where the chains begin.
+        observers: what follows the run; their results are in the draws' `observed`.
+        keep: keep every `keep`-th draw; 0 keeps none, for runs that are only observed.
+        mesh: devices with axes ``chain`` and ``data``, from `make_mesh`; one device if not given.
+        progress: show a progress bar; by default where a person is looking.
+    """
+    require(keep >= 0, f"keep is every how many draws one is kept, 0 for none, not {keep}")
+    require(
+        len({observer.name for observer in observers}) == len(observers), "observers need different names"
+    )
+    if mesh is not None:
+        placement.require_fits(mesh, method.chains)
+        posterior = placement.place_posterior(posterior, mesh)
+    method = _resolved(method, posterior, store)
+    job = _Job(method, posterior, tuple(observers), keep, mesh)
+    config = _configuration(job, seed, start)
+    with _sink(store, config) as sink:
+        state, memories = job.begin(seed, start, sink)
+        with (
+            interrupt_after_block() as interrupt,
+            Bar(
+                f"{method.name:<9}",
+                config["blocks"],
+                sink.blocks,
+                method.gradients(posterior) * method.chains,
+                wanted(progress),
+            ) as bar,
+        ):
+            for block, reached, made in job.work(state, sink.blocks, config["blocks"]):
+                memories = job.save(sink, block, reached, made, memories)
+                bar.step(sink.metrics[-1])
+                if interrupt.asked and sink.blocks < config["blocks"]:
+                    raise Stopped(_stopped_message(sink, config["blocks"], store))
+        for observer in observers:
+            sink.save_observed(observer.name, observer.finish(memories[observer.name]))
+        for warning in method.review(sink.metrics):
+            warnings.warn(warning, stacklevel=2)
+        return sink.draws
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A method on a posterior, with what follows it."""
+
+    method: Method
+    posterior: Posterior
+    observers: tuple[Observer, ...]
+    keep: int
+    mesh: Mesh | None
+
+    def begin(self, seed: int, start: Any, sink: Run | _MemorySink) -> tuple[State, dict[str, Memory]]:
+        """The state and the observers' memories after the last committed block."""
+        init = functools.partial(self.method.init, start=start)
+        fresh = {observer.name: observer.init(self.posterior) for observer in self.observers}
+        if sink.blocks == 0:
+            state, memories = init(self.posterior, jax.random.key(seed)), fresh
+            if (bad := states.first_nonfinite(state.chains)) is not None:
+                raise Diverged(
+                    f"the start is not finite ({bad}): "
+                    "check the scale of the inputs and of the prior, or give another start"
+                )
+        else:
+            like = (jax.eval_shape(init, self.posterior, jax.random.key(seed)), fresh)
+            state, memories = states.from_arrays(sink.state(), like)
+        return state if self.mesh is None else placement.place_state(state, self.mesh), memories
+
+    def work(self, state: State, first: int, blocks: int) -> Iterator[tuple[int, State, Block]]:
+        """Every block's result, each handed over while the device is at the next one already."""
+        ahead = None
+        for block in range(first, blocks):
+            state, made = self.method.advance(self.posterior, state, block)
+            if ahead is not None:
+                yield ahead
+            ahead = (block, state, made)
+        if ahead is not None:
+            yield ahead
+
+    def save(
+        self, sink: Run | _MemorySink, block: int, state: State, made: Block, memories: dict[str, Memory]
+    ) -> dict[str, Memory]:
+        """Check a block, show it to the observers, and commit it."""
+        metrics = {name: np.asarray(value) for name, value in made.metrics.items()}
+        kept = slice(made.kept.start, made.kept.stop)
+        drawn = jax.tree.map(lambda leaf: np.asarray(leaf)[:, kept], (made.variables, made.stats))
+        if (bad := states.first_nonfinite((metrics, drawn))) is not None:
+            raise Diverged(
+                f"{self.method.name} diverged in block {block} of {self.method.blocks(self.posterior)}: "
+                f"{bad} is not finite; {self.method.remedy}"
+            )
+        draws = None
+        if made.kept:
+            draws = Draws.from_variables(*drawn)
+            memories = {o.name: o.update(memories[o.name], self.posterior, draws) for o in self.observers}
+            draws = _thinned(draws, made.first, self.keep)
+        arrays = {} if draws is None else dict(draws.segments[0].arrays)  # type: ignore[attr-defined]
+        saved = states.to_arrays((state, memories))
+        plain = {name: value.tolist() for name, value in metrics.items()}
+        sink.commit(arrays, 0 if draws is None else len(draws), saved, plain)
+        return memories
+
+
+class _MemorySink:
+    """Takes blocks as a `Run` does, and keeps them in memory."""
+
+    def __init__(self) -> None:
+        self.parts: list[Draws] = []
+        self.metrics: list[dict[str, Any]] = []
+        self.observed: dict[str, Any] = {}
+
+    @property
+    def blocks(self) -> int:
+        return len(self.metrics)
+
+    @property
+    def draws(self) -> Draws:
+        return Draws([segment for part in self.parts for segment in part.segments], self.observed)
+
+    def state(self) -> dict[str, np.ndarray]:
+        raise AssertionError("a run in memory is never resumed")
+
+    def commit(
+        self, arrays: Mapping[str, Any], draws: int, state: Mapping[str, Any], metrics: Mapping[str, Any]
+    ) -> None:
+        if draws:
+            self.parts.append(Draws.from_arrays(arrays))
+        self.metrics.append(dict(metrics))
+
+    def save_observed(self, name: str, arrays: Mapping[str, Any]) -> None:
+        self.observed[name] = dict(arrays)
+
+
+def _sink(store: str | Path | None, config: Mapping[str, Any]) -> Any:
+    return contextlib.nullcontext(_MemorySink()) if store is None else Run.write(store, config)
+
+
+def _resolved(method: Method, posterior: Posterior, store: str | Path | None) -> Method:
+    """The method with everything filled in; what the user left open is taken from the stored run."""
+    resolved = method.resolve(posterior)
+    if store is None or not (Path(store) / "config.json").is_file():
+        return resolved
+    stored = Run(store).config.get("method", {})
+    if stored.get("kind") != type(method).__name__:
+        return resolved
+    fields = specs.decode({key: value for key, value in stored.items() if key != "kind"}, {})
+    left_open = {
+        name: fields[name] for name in fields if getattr(method, name, 0) is None and fields[name] is not None
+    }
+    return dataclasses.replace(resolved, **left_open)  # type: ignore[type-var]
+
+
+def _configuration(job: _Job, seed: int, start: Any) -> dict[str, Any]:
+    return {
+        "format": 1,
+        "method": specs.encode(job.method),
+        "posterior": job.posterior.describe(),
+        "seed": seed,
+        "start": _described_start(start),
+        "keep": job.keep,
+        "observers": sorted(observer.name for observer in job.observers),
+        "blocks": job.method.blocks(job.posterior),
+        "versions": {
+            "python": platform.python_version(),
+            **{name: version(name) for name in ("symbayes", "jax", "flax", "optax", "numpy")},
+        },
+        "devices": [jax.devices()[0].device_kind, 1 if job.mesh is None else job.mesh.size],
+    }
+
+
+def _described_start(start: Any) -> dict[str, Any] | None:
+    if start is None:
+        return None
+    path = start.path if isinstance(start, Draws) else None
+    variables = start.variables if isinstance(start, Draws) else start
+    content = b"".join(np.asarray(leaf).tobytes() for leaf in trees.flatten(variables).values())
+    return {"sha256": sha256(content), "derived_from": str(path) if path else None}
+
+
+def _thinned(draws: Draws, first: int, keep: int) -> Draws | None:
+    """Every `keep`-th draw, counted over the whole run and not within the block."""
+    if keep == 1:
+        return draws
+    chosen = np.flatnonzero((first + np.arange(len(draws))) % keep == 0) if keep else np.arange(0)
+    return draws.select(draws=chosen) if chosen.size else None
+
+
+def _stopped_message(sink: Run | _MemorySink, blocks: int, store: str | Path | None) -> str:
+    done = f"stopped after block {sink.blocks} of {blocks}"
+    if store is None:
+        return f"{done}; the draws were in memory only"
+    return f"{done}; run the same again to go on ({os.fspath(store)})"

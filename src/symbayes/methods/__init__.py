@@ -1,0 +1,11 @@
+"""How draws are made: one file per method.
+
+`METHODS` is the one table of them: it makes the commands and drives the conformance tests.
+"""
+
+from symbayes.methods.ensemble import DeepEnsemble
+from symbayes.methods.hmc import HMC
+
+METHODS: dict[str, type] = {method.name: method for method in (HMC, DeepEnsemble)}
+
+__all__ = ["HMC", "METHODS", "DeepEnsemble"]

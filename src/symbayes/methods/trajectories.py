@@ -1,0 +1,241 @@
+"""The compiled part of Hamiltonian Monte Carlo: trajectories of all chains, in one program.
+
+A trajectory departs (momentum and first half step), flies (leapfrog steps) and arrives (accept or
+reject).  Where it is too long for one block, its flight is carried over to the next.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from symbayes import trees
+from symbayes.engine.protocol import State, chain_keys
+from symbayes.methods.adaptation import DualAveraging
+from symbayes.posterior import Posterior
+from symbayes.posterior.sums import compensated
+
+DIVERGENT = 1000.0
+"""An energy error beyond which a trajectory has left the level set: its step size is too large."""
+
+LONGEST = 16
+"""While adapting, a trajectory takes at most this many times the steps of the step size given."""
+
+ROUNDING = 1e-5
+"""Keeps 0.48 / 0.008 at 60 steps, also in float32."""
+
+UNIFORM = 1
+"""Stream of the accept step, apart from that of the momentum."""
+
+STATISTICS = {
+    "energy": jnp.float32,
+    "log_likelihood": jnp.float32,
+    "acceptance": jnp.float32,
+    "accepted": jnp.bool_,
+    "divergent": jnp.bool_,
+    "step_size": jnp.float32,
+}
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Flight:
+    """A trajectory that a block leaves unfinished: where it began, and its momentum half a step on."""
+
+    start: Any
+    start_gradient: Any
+    momentum: Any
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Chain:
+    """Where a chain is, with the gradient of the log density and the likelihood of every chunk there.
+
+    `likelihood` belongs to the last accepted position, also while a trajectory is under way.
+    """
+
+    variables: Any
+    gradient: Any
+    likelihood: Any
+    flight: Flight | None = None
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Record:
+    """Draws and statistics of a block, (chain, slot) first, and two numbers about all of it."""
+
+    variables: Any
+    stats: Any
+    acceptance: Any
+    divergences: Any
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Settings:
+    """The hyper-parameters as arrays, so that other values compile nothing."""
+
+    step_size: Any
+    trajectory: Any
+    target_accept: Any
+    adapted: Any
+    leapfrog_steps: Any
+
+    def steps(self, step_size: jax.Array) -> jax.Array:
+        """``ceil(trajectory / step size)``."""
+        steps = jnp.ceil(self.trajectory / step_size * (1 - ROUNDING)).astype(jnp.int32)
+        return jnp.clip(steps, 1, LONGEST * self.leapfrog_steps)
+
+
+@jax.jit
+def locate(posterior: Posterior, variables: Any) -> Chain:
+    """The chains' state at these variables."""
+    gradient = jax.vmap(posterior.gradient)(variables)
+    return Chain(variables, gradient, jax.vmap(posterior.likelihood_terms)(variables))
+
+
+@functools.partial(jax.jit, static_argnames="slots")
+def advance(
+    posterior: Posterior,
+    state: State,
+    settings: Settings,
+    first: jax.Array,
+    count: jax.Array,
+    piece: jax.Array,
+    pieces: jax.Array,
+    *,
+    slots: int,
+) -> tuple[State, Record]:
+    """Piece number `piece` of `pieces` of the trajectories `first` .. `first + count`.
+
+    Loops have traced
+    lengths, so that a block of one trajectory compiles to the same loop body as one of many.
+    """
+    key = jax.random.wrap_key_data(state.key)
+    chains = state.chains.likelihood.shape[0]
+
+    def trajectory(i: jax.Array, carry: Any) -> Any:
+        chain, adaptation, (variables, stats) = carry
+        steps = settings.steps(adaptation.step_size)
+        step_size = settings.trajectory / steps
+        step_size = jnp.where(steps < LONGEST * settings.leapfrog_steps, step_size, adaptation.step_size)
+        keys = jax.vmap(lambda k: jax.random.fold_in(k, first + i))(chain_keys(key, chains))
+        flight = jax.vmap(functools.partial(_depart, step_size=step_size, begins=piece == 0))(keys, chain)
+        chain, flight = _fly(
+            posterior, chain, flight, step_size, steps * (piece + 1) // pieces - steps * piece // pieces
+        )
+        arrive = functools.partial(_arrive, posterior, step_size=step_size, ends=piece == pieces - 1)
+        chain, info = jax.vmap(arrive)(keys, chain, flight)
+        info["step_size"] = jnp.broadcast_to(step_size, (chains,))
+        adaptation = _adapt(adaptation, settings, info["acceptance"], first + i, piece == pieces - 1)
+        record = jax.tree.map(
+            lambda buffer, new: buffer.at[:, i].set(new), (variables, stats), (chain.variables, info)
+        )
+        return chain, adaptation, record
+
+    def buffer(leaf: Any) -> jax.Array:
+        return jnp.zeros((chains, slots, *leaf.shape[1:]), leaf.dtype)
+
+    info = {name: jax.ShapeDtypeStruct((chains,), dtype) for name, dtype in STATISTICS.items()}
+    record = jax.tree.map(buffer, (state.chains.variables, info))
+    chain, adaptation, (variables, stats) = jax.lax.fori_loop(
+        0, count, trajectory, (state.chains, state.shared, record)
+    )
+    made = jnp.arange(slots) < count
+    record = Record(
+        variables,
+        stats,
+        acceptance=jnp.sum(jnp.where(made, stats["acceptance"], 0.0)) / (count * chains),
+        divergences=jnp.sum(made & stats["divergent"]),
+    )
+    return State(state.key, chain, adaptation), record
+
+
+def _depart(key: jax.Array, chain: Chain, step_size: jax.Array, begins: jax.Array) -> Flight:
+    """A fresh momentum and its first half step; or the flight that an earlier block left."""
+    params = chain.variables["params"]
+    momentum = jax.tree.map(
+        lambda p, g: p + step_size / 2 * g, trees.random_normal(key, params), chain.gradient
+    )
+    fresh = Flight(params, chain.gradient, momentum)
+    if chain.flight is None:
+        return fresh
+    return jax.tree.map(lambda new, old: jnp.where(begins, new, old), fresh, chain.flight)
+
+
+def _fly(
+    posterior: Posterior, chain: Chain, flight: Flight, step_size: jax.Array, steps: jax.Array
+) -> tuple[Chain, Flight]:
+    """Leapfrog steps of all chains, with the momentum half a step ahead of the position."""
+
+    def leapfrog(_: jax.Array, carry: Any) -> Any:
+        params, momentum, _ = carry
+        params = jax.tree.map(lambda w, p: w + step_size * p, params, momentum)
+        gradient = jax.vmap(posterior.gradient)({**chain.variables, "params": params})
+        momentum = jax.tree.map(lambda p, g: p + step_size * g, momentum, gradient)
+        return params, momentum, gradient
+
+    carry = (chain.variables["params"], flight.momentum, chain.gradient)
+    params, momentum, gradient = jax.lax.fori_loop(0, steps, leapfrog, carry)
+    variables = {**chain.variables, "params": params}
+    return (
+        dataclasses.replace(chain, variables=variables, gradient=gradient),
+        dataclasses.replace(flight, momentum=momentum),
+    )
+
+
+def _arrive(
+    posterior: Posterior, key: jax.Array, chain: Chain, flight: Flight, step_size: jax.Array, ends: jax.Array
+) -> tuple[Chain, dict[str, jax.Array]]:
+    """Accept or reject at the end of a trajectory; on the way, only hand the flight on."""
+    old, new = flight.start, chain.variables["params"]
+    terms = posterior.likelihood_terms(chain.variables)
+    potential = posterior.difference_terms(new, old, terms, chain.likelihood)
+    last = jax.tree.map(lambda p, g: p - step_size / 2 * g, flight.momentum, chain.gradient)
+    kinetic = jax.tree.map(lambda a, b: (a - b) * (a + b) / 2, trees.random_normal(key, old), last)
+    log_accept = compensated(*potential, *jax.tree.leaves(kinetic))
+    log_accept = jnp.where(jnp.isnan(log_accept), -jnp.inf, log_accept)
+    accepted = jnp.log(jax.random.uniform(jax.random.fold_in(key, UNIFORM))) < log_accept
+    reject = ends & ~accepted
+
+    def choose(at_start: Any, at_end: Any) -> Any:
+        return jax.tree.map(lambda a, b: jnp.where(reject, a, b), at_start, at_end)
+
+    terms = jnp.where(ends & accepted, terms, chain.likelihood)
+    params = choose(old, new)
+    arrived = Chain(
+        variables={**chain.variables, "params": params},
+        gradient=choose(flight.start_gradient, chain.gradient),
+        likelihood=terms,
+        flight=None if chain.flight is None else flight,
+    )
+    log_likelihood = compensated(terms)
+    log_prior = posterior.prior.log_density(params)
+    return arrived, {
+        "energy": -posterior.likelihood_weight * log_likelihood - posterior.prior_weight * log_prior,
+        "log_likelihood": log_likelihood,
+        "acceptance": jnp.minimum(1.0, jnp.exp(log_accept)),
+        "accepted": accepted,
+        "divergent": log_accept < -DIVERGENT,
+    }
+
+
+def _adapt(
+    adaptation: DualAveraging, settings: Settings, acceptance: jax.Array, index: jax.Array, ends: jax.Array
+) -> DualAveraging:
+    """Learn from the chains' mean acceptance during burn-in, then settle on the average."""
+    learned = adaptation.update(jnp.mean(acceptance), settings.target_accept, settings.step_size)
+    last = index == settings.adapted - 1
+    learned = dataclasses.replace(
+        learned,
+        step_size=jnp.minimum(jnp.where(last, learned.average, learned.step_size), settings.trajectory),
+    )
+    active = ends & (index < settings.adapted)
+    return jax.tree.map(lambda new, old: jnp.where(active, new, old), learned, adaptation)

@@ -1,0 +1,14 @@
+"""What is drawn from: likelihood, prior and temperature over a network and its data."""
+
+from symbayes.posterior import likelihoods, priors
+from symbayes.posterior.posterior import Posterior
+from symbayes.posterior.predictive import CategoricalPredictive, GaussianPredictive, Predictive
+
+__all__ = [
+    "CategoricalPredictive",
+    "GaussianPredictive",
+    "Posterior",
+    "Predictive",
+    "likelihoods",
+    "priors",
+]

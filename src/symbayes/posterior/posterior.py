@@ -1,0 +1,229 @@
+"""The posterior of a network's parameters given data, as a pytree that compiled programs take.
+
+With parameters w, data D and temperature T the log density is, up to a constant,
+
+    (log p(D | w) + log p(w)) / T          tempers="posterior"
+    log p(D | w) / T + log p(w)            tempers="likelihood"
+
+Data, temperature and scales are leaves: arguments of a compiled program, never constants in it.
+The network and the kinds of likelihood and prior are static.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from symbayes import specs, trees
+from symbayes.data import Examples
+from symbayes.networks import Network
+from symbayes.posterior.chunks import Chunks
+from symbayes.posterior.likelihoods import Likelihood
+from symbayes.posterior.predictive import Predictive, predict
+from symbayes.posterior.priors import Prior
+from symbayes.posterior.sums import compensated
+from symbayes.specs import require, require_positive
+
+Tempers = Literal["posterior", "likelihood"]
+Variables = dict[str, Any]
+
+DEFAULT_CHUNK = 8192
+"""Examples in a chunk unless told: large enough for full speed, small enough for a laptop."""
+
+
+@jax.tree_util.register_pytree_with_keys_class
+class Posterior:
+    """Network, likelihood, prior, training data (and validation data), and temperature."""
+
+    network: Network
+    likelihood: Likelihood
+    prior: Prior
+    chunks: Chunks
+    validation: Examples | None
+    temperature: jax.Array
+    tempers: Tempers
+    size: int
+
+    def __init__(
+        self,
+        network: Network,
+        likelihood: Likelihood,
+        prior: Prior,
+        train: Examples,
+        validation: Examples | None = None,
+        *,
+        temperature: float = 1.0,
+        tempers: Tempers = "posterior",
+        chunk: int | None = None,
+    ) -> None:
+        require_positive(temperature=temperature, chunk=1 if chunk is None else chunk)
+        require(
+            tempers in ("posterior", "likelihood"),
+            f"tempers is 'posterior' or 'likelihood', not {tempers!r}",
+        )
+        _check(network, likelihood, train, "training data")
+        if validation is not None:
+            _check(network, likelihood, validation, "validation data")
+        self.network = network
+        self.likelihood = jax.tree.map(jnp.float32, likelihood)
+        self.prior = jax.tree.map(jnp.float32, prior)
+        self.chunks = Chunks.cut(np.asarray(train.x), np.asarray(train.y), chunk or DEFAULT_CHUNK)
+        self.validation = validation
+        self.temperature = jnp.float32(temperature)
+        self.tempers = tempers
+        self.size = len(train)
+
+    def tree_flatten_with_keys(self) -> tuple[tuple[tuple[Any, Any], ...], tuple[Any, ...]]:
+        names = ("likelihood", "prior", "chunks", "validation", "temperature")
+        children = tuple((jax.tree_util.GetAttrKey(name), getattr(self, name)) for name in names)
+        return children, (self.network, self.tempers, self.size)
+
+    @classmethod
+    def tree_unflatten(cls, static: tuple[Any, ...], children: Any) -> Posterior:
+        self = object.__new__(cls)
+        self.likelihood, self.prior, self.chunks, self.validation, self.temperature = children
+        self.network, self.tempers, self.size = static
+        return self
+
+    @property
+    def train(self) -> Examples:
+        """The training examples, without padding."""
+        x, y = self.chunks.rows()
+        return Examples(x[: self.size], y[: self.size])
+
+    def with_chunks_of(self, multiple: int) -> Posterior:
+        """The same posterior with chunks whose size is a multiple of a number of devices."""
+        leaves, structure = jax.tree.flatten(self)
+        copy = jax.tree.unflatten(structure, leaves)
+        if self.chunks.mask.shape[1] % multiple:
+            train = jax.tree.map(np.asarray, self.train)
+            copy.chunks = Chunks.cut(train.x, train.y, self.chunks.mask.shape[1], multiple)
+        return copy
+
+    @property
+    def likelihood_weight(self) -> jax.Array:
+        """What multiplies the log likelihood in the log density."""
+        return 1 / self.temperature
+
+    @property
+    def prior_weight(self) -> jax.Array | float:
+        """What multiplies the log prior in the log density."""
+        return 1 / self.temperature if self.tempers == "posterior" else 1.0
+
+    def init(self, key: jax.Array) -> Variables:
+        """Fresh variables of the network for this data."""
+        return self.network.init(key, self.chunks.x[0, :1])
+
+    def likelihood_terms(self, variables: Variables) -> jax.Array:
+        """The log likelihood of every chunk, untempered, shape (chunks,)."""
+
+        def term(chunk: Chunks) -> jax.Array:
+            outputs = self.network.apply(variables, chunk.x)
+            return compensated(chunk.mask * self.likelihood.log_prob(outputs, chunk.y))
+
+        return jax.lax.map(term, self.chunks)
+
+    def log_density(self, variables: Variables) -> jax.Array:
+        """The tempered log density over all data."""
+        log_likelihood = compensated(self.likelihood_terms(variables))
+        log_prior = self.prior.log_density(variables["params"])
+        return self.likelihood_weight * log_likelihood + self.prior_weight * log_prior
+
+    def gradient(self, variables: Variables) -> Any:
+        """The gradient of the log density in the parameters, over all data in chunks."""
+
+        def log_likelihood(params: Any, chunk: Chunks) -> jax.Array:
+            outputs = self.network.apply({**variables, "params": params}, chunk.x)
+            return jnp.sum(chunk.mask * self.likelihood.log_prob(outputs, chunk.y))
+
+        def add(total: Any, chunk: Chunks) -> tuple[Any, None]:
+            return jax.tree.map(jnp.add, total, jax.grad(log_likelihood)(params, chunk)), None
+
+        params = variables["params"]
+        if self.chunks.mask.shape[0] == 1:
+            likelihood = jax.grad(log_likelihood)(params, trees.index(self.chunks, 0))
+        else:
+            likelihood, _ = jax.lax.scan(add, jax.tree.map(jnp.zeros_like, params), self.chunks)
+        prior = jax.grad(self.prior.log_density)(params)
+        return jax.tree.map(
+            lambda a, b: self.likelihood_weight * a + self.prior_weight * b, likelihood, prior
+        )
+
+    def difference_terms(
+        self, new: Any, old: Any, new_likelihood: jax.Array, old_likelihood: jax.Array
+    ) -> list[jax.Array]:
+        """Terms whose sum is ``log density(new) - log density(old)``, each a small difference.
+
+        `new` and `old` are parameters, with their `likelihood_terms`.  Sum them with `compensated`:
+        differences of totals do not survive in float32.
+        """
+        prior = jax.tree.leaves(self.prior.log_ratio(new, old))
+        likelihood = self.likelihood_weight * (new_likelihood - old_likelihood)
+        return [likelihood, *(self.prior_weight * term for term in prior)]
+
+    def minibatch_log_density(
+        self, variables: Variables, rows: jax.Array, key: jax.Array
+    ) -> tuple[jax.Array, dict[str, Any]]:
+        """An unbiased estimate of the log density from some rows, in training mode; and the new
+        statistics.
+
+        ``N/B sum_{i in rows} log p(y_i | w) + log p(w)``, tempered, for B rows drawn evenly.
+        """
+        x, y = self.chunks.rows()
+        outputs, stats = self.network.apply_train(variables, x[rows], key)
+        mean = jnp.mean(self.likelihood.log_prob(outputs, y[rows]))
+        prior = self.prior.log_density(variables["params"])
+        return self.likelihood_weight * self.size * mean + self.prior_weight * prior, stats
+
+    def predict(self, draws: Any, x: Any) -> Predictive:
+        """The predictive distribution of every draw at the inputs `x`."""
+        return predict(self.network, self.likelihood, draws, x)
+
+    def describe(self) -> dict[str, Any]:
+        """What a run records of its posterior, as JSON."""
+        return {
+            "network": specs.encode(self.network.spec),
+            "likelihood": specs.encode(self.likelihood),
+            "prior": specs.encode(self.prior),
+            "temperature": specs.encode(self.temperature),
+            "tempers": self.tempers,
+            "chunk": int(self.chunks.mask.shape[1]),
+            "train": {"examples": self.size, "sha256": self.train.checksum()},
+        }
+
+
+def _check(network: Network, likelihood: Likelihood, examples: Examples, what: str) -> None:
+    x, y = np.asarray(examples.x), np.asarray(examples.y)
+    require(len(x) == len(y), f"the {what} have {len(x)} inputs but {len(y)} targets")
+    require(len(x) > 0, f"the {what} are empty")
+    require(x.ndim >= 2, f"inputs have an axis over examples and at least one more, not shape {x.shape}")
+    if np.issubdtype(x.dtype, np.floating):
+        bad = ~np.isfinite(x).reshape(len(x), -1).all(axis=1)
+        require(
+            not bad.any(),
+            f"the {what} hold NaN or infinity in {bad.sum()} of {len(x)} inputs, "
+            f"first in number {int(bad.argmax())}: remove or repair them",
+        )
+    outputs = jax.eval_shape(lambda key, x: network.apply(network.init(key, x), x), jax.random.key(0), x[:1])
+    require(
+        outputs.ndim == 2,
+        f"a network's outputs have shape (examples, outputs), but this one gives {outputs.shape} "
+        f"for inputs of shape {(1, *x.shape[1:])}",
+    )
+    likelihood.check(outputs.shape, y)
+
+
+def quarter_period(posterior: Posterior) -> float | None:
+    """The trajectory that turns a draw of the prior into an independent one: a quarter of the
+    prior's period, ``pi/2 alpha``, times ``sqrt(T)`` where the temperature flattens the prior too.
+    None for a prior without a common standard deviation.
+    """
+    alpha = posterior.prior.standard_deviation
+    if alpha is None:
+        return None
+    flattened = math.sqrt(float(posterior.temperature)) if posterior.tempers == "posterior" else 1.0
+    return math.pi / 2 * float(alpha) * flattened

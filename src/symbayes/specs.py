@@ -1,0 +1,74 @@
+"""Configuration as frozen dataclasses, and their JSON.
+
+Methods, networks, likelihoods and priors are frozen dataclasses.  `encode` writes one as
+JSON with the name of its class under ``"kind"``; `decode` builds it again from a table of
+known classes, so that a run rebuilds what made it without pickle.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+
+def encode(value: Any) -> Any:
+    """JSON for a dataclass, and for what its fields may hold."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {field.name: encode(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return {"kind": type(value).__name__, **fields}
+    if isinstance(value, tuple | list):
+        return [encode(item) for item in value]
+    if isinstance(value, Mapping):
+        return {key: encode(item) for key, item in value.items()}
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    array = np.asarray(value)
+    if array.dtype == np.float32:
+        # The shortest decimal that reads back as the same float32: 0.1, not 0.10000000149.
+        return encode(np.vectorize(lambda x: float(str(x)), otypes=[np.float64])(array).tolist())
+    return array.tolist()
+
+
+def decode(value: Any, kinds: Mapping[str, type]) -> Any:
+    """What `encode` wrote; `kinds` are the classes that may be built, by name."""
+    if isinstance(value, list):
+        return tuple(decode(item, kinds) for item in value)
+    if not isinstance(value, dict):
+        return value
+    fields = {key: decode(item, kinds) for key, item in value.items() if key != "kind"}
+    if "kind" not in value:
+        return fields
+    if value["kind"] not in kinds:
+        raise ValueError(f"unknown kind {value['kind']!r}: known here are {', '.join(sorted(kinds))}")
+    return kinds[value["kind"]](**fields)
+
+
+def differences(stored: Any, given: Any, path: str = "") -> list[str]:
+    """Where two JSON values differ, one readable line each."""
+    if isinstance(stored, dict) and isinstance(given, dict):
+        return [
+            line
+            for key in sorted(stored.keys() | given.keys())
+            for line in differences(stored.get(key), given.get(key), f"{path}.{key}" if path else key)
+        ]
+    return [] if stored == given else [f"{path}: {stored!r} there, {given!r} now"]
+
+
+def require(condition: bool | np.bool_, message: str) -> None:
+    """Refuse bad input in one sentence."""
+    if not condition:
+        raise ValueError(message)
+
+
+def require_positive(**values: Any) -> None:
+    """Refuse numbers that are not finite and greater than zero.
+
+    Values that are not plain numbers pass: a dataclass that is also a pytree is rebuilt with
+    traced arrays in its fields.
+    """
+    for name, value in values.items():
+        if isinstance(value, int | float):
+            require(0 < value < float("inf"), f"{name} must be a positive number, not {value!r}")

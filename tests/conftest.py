@@ -1,0 +1,66 @@
+"""Types and shapes are checked at run time in every test, on every function of the package."""
+
+import os
+
+# Eight host devices, so that meshes are tested on any machine; a run without a mesh uses the first.
+os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+from jaxtyping import install_import_hook
+
+install_import_hook("symbayes", "beartype.beartype")
+
+import jax
+import numpy as np
+import pytest
+from hypothesis import settings
+
+import symbayes as sb
+
+settings.register_profile("symbayes", deadline=None, print_blob=True, max_examples=25)
+settings.load_profile("symbayes")
+
+
+@pytest.fixture(scope="session")
+def digits() -> sb.data.Dataset:
+    return sb.data.load("digits")
+
+
+@pytest.fixture(scope="session")
+def tiny(digits: sb.data.Dataset) -> sb.Posterior:
+    """A posterior that runs in milliseconds: 128 digits, six hidden units."""
+    return sb.Posterior(
+        sb.networks.mlp(hidden=(6,), outputs=10),
+        sb.likelihoods.Categorical(),
+        sb.priors.Normal(scale=0.5),
+        digits.train[:128],
+    )
+
+
+@pytest.fixture(scope="session")
+def linear() -> tuple[sb.Posterior, np.ndarray, np.ndarray]:
+    """Conjugate linear regression: a posterior with known mean and covariance.
+
+    A network without hidden layer, y = x W + b, has the Gaussian posterior with precision
+    X'X / noise^2 + I / scale^2 over (W, b), where X has a column of ones.
+    """
+    rng = np.random.default_rng(7)
+    n, noise, scale = 24, 0.5, 0.8
+    x = rng.normal(size=(n, 2)).astype(np.float32)
+    y = (x @ np.array([[1.0], [-0.5]]) + 0.3 + noise * rng.normal(size=(n, 1))).astype(np.float32)
+    posterior = sb.Posterior(
+        sb.networks.mlp(hidden=(), outputs=1),
+        sb.likelihoods.Gaussian(scale=noise),
+        sb.priors.Normal(scale=scale),
+        sb.data.Examples(x, y),
+    )
+    # Natural order of the names: bias before kernel.
+    design = np.concatenate([np.ones((n, 1)), x], axis=1).astype(np.float64)
+    precision = design.T @ design / noise**2 + np.eye(3) / scale**2
+    covariance = np.linalg.inv(precision)
+    mean = covariance @ design.T @ y[:, 0].astype(np.float64) / noise**2
+    return posterior, mean, covariance
+
+
+def pytest_report_header() -> str:
+    return f"jax {jax.__version__} on {len(jax.devices())} {jax.devices()[0].platform} devices"

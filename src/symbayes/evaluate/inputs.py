@@ -1,0 +1,57 @@
+"""What every number in this room asks of its input, checked in one place."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+ROW_SUM_TOLERANCE = 1e-3
+
+
+def probabilities(probs: ArrayLike, name: str = "probs") -> np.ndarray:
+    """`probs` in float64 after checking that the last axis holds distributions over classes."""
+    p = np.asarray(probs, dtype=np.float64)
+    if p.ndim == 0 or p.shape[-1] == 0:
+        raise ValueError(f"{name} needs a last axis over classes, but has shape {p.shape}.")
+    if not np.isfinite(p).all():
+        raise ValueError(f"{name} holds values that are not finite: drop the draws that diverged first.")
+    if (p < 0).any():
+        raise ValueError(f"{name} holds negative values: pass probabilities, not logits.")
+    error = np.abs(p.sum(axis=-1) - 1).max(initial=0)
+    if error > ROW_SUM_TOLERANCE:
+        raise ValueError(
+            f"{name} must sum to one over the last axis, but is off by up to {error:.3g}: "
+            "pass probabilities, not logits."
+        )
+    return p
+
+
+def predictive(probs: ArrayLike, name: str = "probs") -> np.ndarray:
+    """Probabilities of shape (n, k) with n >= 1."""
+    p = probabilities(probs, name)
+    if p.ndim != 2 or p.shape[0] == 0:
+        raise ValueError(f"{name} must have shape (n, k) with n >= 1, but has shape {p.shape}.")
+    return p
+
+
+def labelled(probs: ArrayLike, y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """Probabilities (n, k) with integer labels (n,) in 0..k-1."""
+    p, labels = predictive(probs), np.asarray(y)
+    if not np.issubdtype(labels.dtype, np.integer):
+        raise TypeError(f"y must hold integer labels, but has dtype {labels.dtype}.")
+    if labels.shape != p.shape[:1]:
+        raise ValueError(f"y must have shape {p.shape[:1]} to match probs, but has shape {labels.shape}.")
+    if labels.min() < 0 or labels.max() >= p.shape[1]:
+        raise ValueError(
+            f"y must lie in 0..{p.shape[1] - 1} for {p.shape[1]} classes, "
+            f"but spans {labels.min()}..{labels.max()}."
+        )
+    return p, labels
+
+
+def finite(x: ArrayLike | float, name: str) -> np.ndarray:
+    """`x` in float64 after checking that it is finite and not empty."""
+    array = np.asarray(x, dtype=np.float64)
+    if array.size == 0:
+        raise ValueError(f"{name} is empty: shape {array.shape}.")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} holds values that are not finite: drop the draws that diverged first.")
+    return array

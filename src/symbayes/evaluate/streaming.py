@@ -1,0 +1,118 @@
+"""The same numbers from blocks of draws, so that a result need not keep every draw."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import entr
+
+from symbayes.evaluate.inputs import probabilities
+
+
+@dataclass(frozen=True)
+class Predictive:
+    """The mean predictive of `count` draws and its uncertainty in nats.
+
+    Attributes:
+        probs: (n, k) mean probabilities.
+        entropy: (n,) entropy of the mean.
+        mutual_information: (n,) entropy of the mean minus mean of the entropies.
+        count: number of draws.
+    """
+
+    probs: np.ndarray
+    entropy: np.ndarray
+    mutual_information: np.ndarray
+    count: int
+
+
+@dataclass(frozen=True)
+class RunningPredictive:
+    """Running means over draws of the probabilities (n, k) and of their entropies (n,).
+
+    Start from `RunningPredictive.init((n, k))`.
+    """
+
+    count: int
+    probs: np.ndarray
+    entropies: np.ndarray
+
+    @classmethod
+    def init(cls, shape: tuple[int, int]) -> "RunningPredictive":
+        """No draws yet, for predictions of shape (n, k)."""
+        return cls(0, np.zeros(shape), np.zeros(shape[:1]))
+
+    def update(self, block: ArrayLike) -> "RunningPredictive":
+        """Take in a block of draws (..., n, k), all leading axes being draws; it may hold none."""
+        p = _draws(probabilities(block, "block"), self.probs.shape)
+        if len(p) == 0:
+            return self
+        count = self.count + len(p)
+        share = len(p) / count
+        return RunningPredictive(
+            count,
+            self.probs + share * (p.mean(axis=0) - self.probs),
+            self.entropies + share * (entr(p).sum(axis=-1).mean(axis=0) - self.entropies),
+        )
+
+    def finish(self) -> Predictive:
+        """Mean, entropy and mutual information over all draws so far."""
+        if self.count == 0:
+            raise ValueError("No draws were taken in: update with at least one before finishing.")
+        total = entr(self.probs).sum(axis=-1)
+        return Predictive(self.probs, total, total - self.entropies, self.count)
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Mean and unbiased variance over `count` draws."""
+
+    mean: np.ndarray
+    variance: np.ndarray
+    count: int
+
+
+@dataclass(frozen=True)
+class RunningMoments:
+    """Running mean and summed squared deviation over draws (Chan, Golub and LeVeque 1983).
+
+    Start from `RunningMoments.init(shape)` with the shape of one draw.
+    """
+
+    count: int
+    mean: np.ndarray
+    deviation: np.ndarray
+
+    @classmethod
+    def init(cls, shape: tuple[int, ...]) -> "RunningMoments":
+        """No draws yet, for arrays of this shape."""
+        return cls(0, np.zeros(shape), np.zeros(shape))
+
+    def update(self, block: ArrayLike) -> "RunningMoments":
+        """Take in a block of draws (..., *shape), all leading axes being draws; it may hold none."""
+        x = _draws(np.asarray(block, dtype=np.float64), self.mean.shape)
+        if len(x) == 0:
+            return self
+        if not np.isfinite(x).all():
+            raise ValueError("block holds values that are not finite: drop the draws that diverged first.")
+        count, mean = self.count + len(x), x.mean(axis=0)
+        step = mean - self.mean
+        within = np.sum((x - mean) ** 2, axis=0)
+        return RunningMoments(
+            count,
+            np.asarray(self.mean + step * (len(x) / count)),
+            np.asarray(self.deviation + within + step**2 * (self.count * len(x) / count)),
+        )
+
+    def finish(self) -> Moments:
+        """Mean and variance, divided by count - 1, over all draws so far."""
+        if self.count < 2:
+            raise ValueError(f"A variance needs at least 2 draws, but {self.count} were taken in.")
+        return Moments(self.mean, np.asarray(self.deviation / (self.count - 1)), self.count)
+
+
+def _draws(block: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    leading = block.ndim - len(shape)
+    if leading < 1 or block.shape[leading:] != shape:
+        raise ValueError(f"block must have shape (draws, *{shape}), but has shape {block.shape}.")
+    return block.reshape(int(np.prod(block.shape[:leading])), *shape)

@@ -1,0 +1,72 @@
+"""The streamed form gives what the batch form gives, however the draws are cut."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from symbayes.evaluate import RunningMoments, RunningPredictive, entropy, mutual_information
+
+SEEDS = st.integers(0, 2**32 - 1)
+CUTS = st.lists(st.integers(0, 30), max_size=8)
+
+
+@settings(deadline=None, max_examples=40)
+@given(SEEDS, CUTS, st.integers(1, 30))
+def test_predictive_does_not_depend_on_the_blocks(seed: int, cuts: list[int], draws: int):
+    probs = np.random.default_rng(seed).dirichlet(np.full(3, 0.4), size=(draws, 5))
+    running = RunningPredictive.init((5, 3))
+    for block in np.split(probs, sorted(cuts)):
+        running = running.update(block)
+    result = running.finish()
+    assert result.count == draws
+    np.testing.assert_allclose(result.probs, probs.mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(result.entropy, entropy(probs.mean(axis=0)), rtol=1e-12)
+    np.testing.assert_allclose(result.mutual_information, mutual_information(probs), atol=1e-12)
+
+
+@settings(deadline=None, max_examples=40)
+@given(SEEDS, CUTS, st.integers(2, 30), st.sampled_from([(), (3,), (2, 0, 2), (2, 3)]))
+def test_moments_do_not_depend_on_the_blocks(seed: int, cuts: list[int], draws: int, shape: tuple[int, ...]):
+    # A mean far from zero: a running sum of squares would lose the variance.
+    x = 1e6 + np.random.default_rng(seed).normal(size=(draws, *shape))
+    running = RunningMoments.init(shape)
+    for block in np.split(x, sorted(cuts)):
+        running = running.update(block)
+    result = running.finish()
+    assert result.count == draws
+    assert result.mean.shape == result.variance.shape == shape
+    np.testing.assert_allclose(result.mean, x.mean(axis=0), rtol=1e-14)
+    np.testing.assert_allclose(result.variance, x.var(axis=0, ddof=1), rtol=1e-7)
+
+
+def test_every_leading_axis_counts_as_draws():
+    probs = np.random.default_rng(0).dirichlet(np.ones(3), size=(2, 4, 5))
+    result = RunningPredictive.init((5, 3)).update(probs).finish()
+    np.testing.assert_allclose(
+        result.mutual_information, mutual_information(probs.reshape(8, 5, 3)), atol=1e-14
+    )
+    moments = RunningMoments.init((5, 3)).update(probs).finish()
+    np.testing.assert_allclose(moments.variance, probs.reshape(8, 5, 3).var(axis=0, ddof=1))
+
+
+def test_update_leaves_the_old_state_alone():
+    start = RunningMoments.init((2,)).update(np.ones((3, 2)))
+    start.update(np.zeros((3, 2)))
+    np.testing.assert_array_equal(start.mean, [1, 1])
+    assert start.count == 3
+
+
+def test_bad_input_is_refused():
+    with pytest.raises(ValueError, match="No draws"):
+        RunningPredictive.init((5, 3)).finish()
+    with pytest.raises(ValueError, match="at least 2"):
+        RunningMoments.init((2,)).update(np.zeros((1, 2))).finish()
+    with pytest.raises(ValueError, match="block must have shape"):
+        RunningPredictive.init((5, 3)).update(np.full((2, 4, 3), 1 / 3))
+    with pytest.raises(ValueError, match="block must have shape"):
+        RunningMoments.init((5, 3)).update(np.zeros((5, 3)))
+    with pytest.raises(ValueError, match="sum to one"):
+        RunningPredictive.init((5, 3)).update(np.zeros((2, 5, 3)))
+    with pytest.raises(ValueError, match="not finite"):
+        RunningMoments.init((2,)).update(np.full((1, 2), np.nan))

@@ -1,0 +1,21 @@
+"""Drawings from plain arrays, one function per figure; each gives a `symbayes.report.contents.Figure`.
+
+A series has the same colour, dash and marker in every figure where it stands at the same place.
+"""
+
+from symbayes.report.figures.agreement import predictive_comparison
+from symbayes.report.figures.calibration import entropy_histogram, reliability
+from symbayes.report.figures.images import uncertain_images
+from symbayes.report.figures.lines import curves
+from symbayes.report.figures.mixing import rhat_histograms
+from symbayes.report.figures.trace import traces
+
+__all__ = [
+    "curves",
+    "entropy_histogram",
+    "predictive_comparison",
+    "reliability",
+    "rhat_histograms",
+    "traces",
+    "uncertain_images",
+]

@@ -1,0 +1,136 @@
+"""How far confidence can be trusted: reliability diagrams and histograms of entropy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from jaxtyping import Real
+from matplotlib.axes import Axes
+
+from symbayes.report.contents import Figure
+from symbayes.report.figures.canvas import (
+    SOFT,
+    blank,
+    finite,
+    left_out,
+    legend,
+    listed,
+    log_counts,
+    pen,
+    sheet,
+    to_svg,
+)
+
+Curve = tuple[Real[np.ndarray, " _bins"], Real[np.ndarray, " _bins"], Real[np.ndarray, " _bins"]]
+"""Per bin: mean confidence, share of correct predictions, number of predictions."""
+
+
+def reliability(curves: Mapping[str, Curve]) -> Figure:
+    """Accuracy against confidence per bin, and below it how many predictions each confidence has.
+
+    The bars are 95% Wilson score intervals (Wilson 1927) of the accuracy in a bin.
+    """
+    kept: dict[str, list[np.ndarray]] = {}
+    bins, dropped = 1, 0
+    for name, (confidence, accuracy, count) in curves.items():
+        if not len(confidence) == len(accuracy) == len(count):
+            raise ValueError(f"curve {name!r} needs as many confidences and accuracies as counts")
+        filled = np.asarray(count) > 0
+        bins = max(bins, len(filled))
+        kept[name], missing = finite(confidence[filled], accuracy[filled], count[filled])
+        dropped += missing
+    with sheet(4.9) as drawing:
+        top, bottom = drawing.subplots(2, 1, sharex=True, height_ratios=[2.6, 1])
+        handles = []
+        for index, (confidence, accuracy, count) in enumerate(kept.values()):
+            handles.append(_diagram(top, confidence, accuracy, count, index, len(kept)))
+            _counts(bottom, confidence, count, bins, index)
+        diagonal = top.plot([0, 1], [0, 1], color=SOFT, linewidth=1, linestyle=":", zorder=1)
+        top.set(ylabel="accuracy (%)", xlim=(-0.02, 1.02), ylim=(-0.02, 1.04))
+        percent = np.linspace(0, 1, 6)
+        top.set_yticks(percent, [f"{100 * p:.0f}" for p in percent])
+        bottom.set_xticks(percent, [f"{100 * p:.0f}" for p in percent])
+        bottom.set(ylabel="predictions", xlabel="confidence (%)")
+        if any(len(count) for _, _, count in kept.values()):
+            log_counts(bottom)
+        else:
+            blank(top)
+            blank(bottom)
+        legend(drawing, handles + diagonal, [*kept, "perfectly calibrated"])
+        svg = to_svg(drawing)
+    caption = (
+        "On the dotted diagonal a confidence of 80% is right 80% of the time; below it a method is "
+        "overconfident, above it underconfident. Bars are 95% intervals: bins with few predictions (lower "
+        "panel, log scale) say little." + left_out(dropped)
+    )
+    return Figure("Reliability", svg, caption, f"Reliability diagram of {listed(list(kept))}.")
+
+
+def _diagram(axes: Axes, confidence, accuracy, count, index: int, methods: int):
+    ink = pen(index)
+    low, high = _wilson(accuracy, count)
+    shift = 0.006 * (index - (methods - 1) / 2)  # so that the bars of methods do not hide one another
+    axes.vlines(confidence + shift, low, high, color=ink.color, linewidth=1, alpha=0.4)
+    return axes.plot(
+        confidence + shift, accuracy, color=ink.color, linestyle=ink.linestyle, marker=ink.marker, zorder=3
+    )[0]
+
+
+def _wilson(share: np.ndarray, count: np.ndarray, z: float = 1.96) -> tuple[np.ndarray, np.ndarray]:
+    centre = (share + z**2 / (2 * count)) / (1 + z**2 / count)
+    half = z / (1 + z**2 / count) * np.sqrt(share * (1 - share) / count + z**2 / (4 * count**2))
+    return centre - half, centre + half
+
+
+def _counts(axes: Axes, confidence: np.ndarray, count: np.ndarray, bins: int, index: int) -> None:
+    ink = pen(index)
+    edges = np.arange(bins + 1) / bins
+    axes.stairs(
+        _heights(confidence, count, edges),
+        edges,
+        color=ink.color,
+        linestyle=ink.linestyle,
+        linewidth=1.3,
+        baseline=None,
+    )
+
+
+def _heights(confidence: np.ndarray, count: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Predictions per equal-width bin, closed on the right as in `symbayes.evaluate.reliability`."""
+    return np.bincount(np.digitize(confidence, edges[1:-1], right=True), count, minlength=len(edges) - 1)
+
+
+def entropy_histogram(values: Mapping[str, Real[np.ndarray, " _n"]], log_count: bool = True) -> Figure:
+    """How the entropy of the predictive distribution (nats) is spread over the inputs, per set or method."""
+    kept, dropped = {}, 0
+    for name, entropies in values.items():
+        (kept[name],), missing = finite(entropies)
+        dropped += missing
+    largest = max((entropies.max(initial=0.0) for entropies in kept.values()), default=0.0)
+    edges = np.linspace(0, 1.001 * largest if largest > 0 else 1.0, 31)
+    with sheet(3.1) as drawing:
+        axes = drawing.add_subplot()
+        handles, names = [], []
+        for index, (name, entropies) in enumerate(kept.items()):
+            if entropies.size == 0:
+                continue
+            ink = pen(index)
+            counts, _ = np.histogram(np.maximum(entropies, 0.0), edges)
+            axes.stairs(counts, edges, color=ink.color, alpha=0.12, fill=True)
+            handles.append(
+                axes.stairs(counts, edges, color=ink.color, linestyle=ink.linestyle, linewidth=1.4)
+            )
+            names.append(f"{name} (mean {entropies.mean():.3f})")
+        if not handles:
+            blank(axes)
+        elif log_count:
+            log_counts(axes)
+        axes.set(xlabel="predictive entropy (nats)", ylabel="number of inputs")
+        legend(drawing, handles, names)
+        svg = to_svg(drawing)
+    caption = (
+        "Zero is certainty. Inputs that are hard or unlike the training data should lie to the right."
+        + left_out(dropped)
+    )
+    return Figure("Predictive entropy", svg, caption, f"Histogram of predictive entropy: {listed(names)}.")

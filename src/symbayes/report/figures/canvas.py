@@ -1,0 +1,170 @@
+"""What all figures share: paper, ink, names, and the way to SVG.
+
+Only matplotlib's objects are used, never pyplot, and its settings are put back after each drawing.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import matplotlib
+import numpy as np
+from jaxtyping import Bool, Shaped
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.font_manager import findfont, get_font
+
+if TYPE_CHECKING:
+    from matplotlib.typing import RcKeyType
+
+# A phone gives a figure about 320 CSS pixels: at 4.2 inches, 9.5 points come out as 10 pixels.
+WIDTH = 4.2
+SOFT = "#5b636d"
+SHADE = "#ebe8e1"
+
+# The palette of Okabe and Ito (2008), without yellow, which is faint on white.  Seven colours against
+# four dashes: the pair repeats after 28 series.
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+_DASHES = ("-", "--", "-.", ":")
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+
+_STYLE: dict[RcKeyType, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 9.5,
+    "axes.labelsize": 9.5,
+    "axes.titlesize": 10,
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": SOFT,
+    "axes.linewidth": 0.8,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.formatter.useoffset": False,
+    "grid.color": "#e4e1da",
+    "grid.linewidth": 0.6,
+    "xtick.color": SOFT,
+    "ytick.color": SOFT,
+    "xtick.labelcolor": "#1d2126",
+    "ytick.labelcolor": "#1d2126",
+    "xtick.labelsize": 9,
+    "ytick.labelsize": 9,
+    "text.color": "#1d2126",
+    "axes.labelcolor": "#1d2126",
+    "legend.fontsize": 9,
+    "legend.frameon": False,
+    "legend.handlelength": 2.2,
+    "lines.linewidth": 1.5,
+    "lines.markersize": 4.5,
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    # A dollar sign in the name of a run is not mathematics.
+    "text.parse_math": False,
+    # Outlines instead of text: the same picture on every device, whatever fonts it has.
+    "svg.fonttype": "path",
+    "svg.hashsalt": "symbayes",
+}
+
+
+@dataclass(frozen=True)
+class Pen:
+    """How one series is told from the others: by colour, and by dash and marker without colour."""
+
+    color: str
+    linestyle: str
+    marker: str
+
+
+def pen(index: int) -> Pen:
+    return Pen(*(choice[index % len(choice)] for choice in (_COLOURS, _DASHES, _MARKERS)))
+
+
+@contextmanager
+def sheet(height: float) -> Iterator[Figure]:
+    """An empty drawing of the common width, in the common style; call `to_svg` before leaving."""
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_STYLE)
+        yield Figure(figsize=(WIDTH, height), layout="constrained")
+
+
+def to_svg(drawing: Figure) -> str:
+    """The drawing as an SVG document; the same drawing gives the same bytes."""
+    buffer = io.StringIO()
+    drawing.savefig(buffer, format="svg", dpi=200, metadata={"Date": None, "Creator": None})
+    return buffer.getvalue()
+
+
+def legend(drawing: Figure, handles: list[Any], names: list[str], columns: int = 2) -> None:
+    """One legend above all axes, in as many columns as the names leave room for."""
+    names = [shown(name) for name in names]
+    if not handles:
+        return
+    longest = max(len(name) for name in names)
+    fitting = max(1, min(columns, len(names), 62 // (longest + 8)))
+    rows = -(-len(names) // fitting)
+    drawing.legend(
+        handles,
+        names,
+        loc="outside upper left",
+        ncols=-(-len(names) // rows),
+        columnspacing=1.2,
+        borderaxespad=0.2,
+    )
+
+
+def blank(axes: Axes, text: str = "no finite values to draw") -> None:
+    """Say in empty axes that there was nothing to draw."""
+    axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", color=SOFT)
+    axes.set(xticks=[], yticks=[])
+
+
+def log_counts(axes: Axes) -> None:
+    """A logarithmic axis for counts, on which a single one can be seen."""
+    axes.set_yscale("log")
+    axes.set_ylim(bottom=0.7)
+    axes.yaxis.set_major_formatter("{x:,.0f}")
+    axes.yaxis.set_minor_formatter("")
+
+
+def shown(name: str, limit: int = 44) -> str:
+    """A name as it can be drawn: on one line, not too long, in characters the font has."""
+    drawable = "".join(
+        letter if _has_glyph(letter) else "\N{REPLACEMENT CHARACTER}" for letter in name.strip()
+    )
+    return drawable if len(drawable) <= limit else drawable[: limit - 1] + "…"
+
+
+@cache
+def _has_glyph(letter: str) -> bool:
+    return letter.isprintable() and get_font(findfont("DejaVu Sans")).get_char_index(ord(letter)) != 0
+
+
+def finite(*arrays: Shaped[np.ndarray, " n"]) -> tuple[list[np.ndarray], int]:
+    """The arrays as float64 where all of them are finite, and how many places were dropped."""
+    columns = [np.asarray(array, dtype=np.float64) for array in arrays]
+    keep: Bool[np.ndarray, " n"] = np.logical_and.reduce([np.isfinite(column) for column in columns])
+    return [column[keep] for column in columns], int(np.sum(~keep))
+
+
+def left_out(count: int) -> str:
+    """The sentence that owns up to dropped values, or nothing."""
+    if count == 0:
+        return ""
+    return (
+        " One value that is not finite was left out."
+        if count == 1
+        else (f" {count:,} values that are not finite were left out.")
+    )
+
+
+def listed(names: list[str]) -> str:
+    """Names as in a sentence: a, b and c."""
+    return (
+        names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else "no series"
+    )

@@ -1,0 +1,162 @@
+"""One self-contained HTML file: text, sortable tables and figures, readable offline and on a phone."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from symbayes.report.contents import Cell, Figure, Section, Table
+from symbayes.report.inline import inline
+
+__all__ = ["Figure", "Section", "Table", "render", "write"]
+
+_ENVIRONMENT = Environment(
+    loader=FileSystemLoader(Path(__file__).parent / "templates"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+def render(title: str, summary: str, sections: Sequence[Section], provenance: Mapping[str, str]) -> str:
+    """The page as one HTML document; every text is plain text and is escaped."""
+    figures = tables = 0
+    shown_sections = []
+    for number, section in enumerate(sections, start=1):
+        items: list[_ShownTable | _ShownFigure] = []
+        for item in section.items:
+            if isinstance(item, Table):
+                tables += 1
+                items.append(_show_table(item, tables))
+            else:
+                figures += 1
+                items.append(_show_figure(item, figures))
+        shown_sections.append(
+            {
+                "id": f"section-{number}",
+                "title": section.title,
+                "lead": _paragraphs(section.lead),
+                "entries": items,
+            }
+        )
+    return _ENVIRONMENT.get_template("page.html").render(
+        title=title, summary=_paragraphs(summary), sections=shown_sections, provenance=dict(provenance)
+    )
+
+
+def write(path: str | os.PathLike[str], html: str) -> None:
+    """Put the page at ``path``: whole, or not at all (the file that was there stays)."""
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
+    try:
+        with temporary.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(html)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True)
+class _ShownCell:
+    text: str
+    number: str | None  # what the cell sorts by, written so that JavaScript reads it
+    missing: bool
+    best: bool
+
+
+@dataclass(frozen=True)
+class _ShownTable:
+    id: str
+    number: int
+    caption: str
+    columns: list[tuple[str, bool]]
+    rows: list[list[_ShownCell]]
+    is_table: bool = True
+
+
+@dataclass(frozen=True)
+class _ShownFigure:
+    id: str
+    number: int
+    title: str
+    caption: list[str]
+    svg: Markup
+    is_table: bool = False
+
+
+def _show_figure(figure: Figure, number: int) -> _ShownFigure:
+    name = f"figure-{number}"
+    drawing = Markup(inline(figure.svg, f"{name}-", figure.alt))  # checked and rewritten by `inline`
+    return _ShownFigure(name, number, figure.title, _paragraphs(figure.caption), drawing)
+
+
+def _show_table(table: Table, number: int) -> _ShownTable:
+    shown_columns = []
+    cells_by_column = []
+    for index, column in enumerate(table.columns):
+        values = [row[index] for row in table.rows]
+        texts = [_text(value, table.formats.get(column)) for value in values]
+        best = _best_text(values, texts, table.best.get(column))
+        cells = [
+            _ShownCell(text, _number(value), _is_missing(value), best is not None and text == best)
+            for value, text in zip(values, texts, strict=True)
+        ]
+        numeric = any(cell.number is not None for cell in cells)
+        shown_columns.append((column, numeric and index > 0))
+        cells_by_column.append(cells)
+    rows = [list(row) for row in zip(*cells_by_column, strict=True)]
+    return _ShownTable(f"table-{number}", number, table.caption, shown_columns, rows)
+
+
+def _best_text(values: Sequence[Cell], texts: Sequence[str], direction: str | None) -> str | None:
+    """How the best value of a column reads; values that read the same share the mark."""
+    if direction is None:
+        return None
+    finite = [
+        (float(value), text)
+        for value, text in zip(values, texts, strict=True)
+        if not isinstance(value, str) and value is not None and math.isfinite(value)
+    ]
+    if len(finite) < 2:
+        return None
+    chosen = max(finite) if direction == "higher" else min(finite)
+    return chosen[1]
+
+
+def _is_missing(value: Cell) -> bool:
+    return value is None or value == "" or (not isinstance(value, str) and math.isnan(value))
+
+
+def _text(value: Cell, spec: str | None) -> str:
+    if _is_missing(value):
+        return "–"
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if spec is None:
+        spec = "," if isinstance(value, int | np.integer) else ".4g"
+    return format(value, spec)
+
+
+def _number(value: Cell) -> str | None:
+    if isinstance(value, str) or value is None or math.isnan(value):
+        return None
+    return str(float(value)).replace("inf", "Infinity")
+
+
+def _paragraphs(text: str) -> list[str]:
+    return [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()]

@@ -1,0 +1,47 @@
+"""Random but plausible inputs, and every figure drawn from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from symbayes.report import figures
+from symbayes.report.contents import Figure
+
+
+def _simplex(rng: np.random.Generator, points: int, classes: int) -> np.ndarray:
+    return rng.dirichlet(np.full(classes, 0.4), size=points)
+
+
+def _curve(rng: np.random.Generator, bins: int = 15):
+    confidence = (np.arange(bins) + rng.random(bins)) / bins
+    count = rng.integers(0, 40, bins).astype(float)
+    accuracy = np.where(count > 0, rng.random(bins), np.nan)
+    return np.where(count > 0, confidence, np.nan), accuracy, count
+
+
+@pytest.fixture(scope="session")
+def all_figures() -> Callable[[int], list[Figure]]:
+    return _all_figures
+
+
+def _all_figures(seed: int) -> list[Figure]:
+    rng = np.random.default_rng(seed)
+    probs = {name: _simplex(rng, 3, 10) for name in ("HMC", "ensemble")}
+    energy = rng.normal(500, 5, size=(4, 30))
+    rhat = {name: 1 + rng.exponential(0.1, 50) for name in ("raw", "aligned", "control")}
+    x = np.sort(rng.random(20))
+    return [
+        figures.reliability({"HMC": _curve(rng), "SGD": _curve(rng)}),
+        figures.traces(energy, rng.random((4, 30)) < 0.8, energy[:, :5] + 400),
+        figures.traces(energy[:, :1]),
+        figures.rhat_histograms(rhat, {"raw": rhat["raw"] / 2 + 0.5}),
+        figures.uncertain_images(rng.random((3, 8, 8)), probs, np.array([1, 2, 3]), list("0123456789")),
+        figures.predictive_comparison(_simplex(rng, 40, 4), _simplex(rng, 40, 4), ("HMC", "SGD")),
+        figures.curves(
+            {"train": (x, np.exp(-x)), "test": (x, np.exp(-x / 2))}, "epoch", "loss (nats)", "Loss"
+        ),
+        figures.entropy_histogram({"inside": rng.random(50), "outside": rng.random(70) + 0.5}),
+    ]

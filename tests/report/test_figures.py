@@ -1,0 +1,236 @@
+import re
+from xml.etree import ElementTree
+
+import matplotlib
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from symbayes.report import figures
+from symbayes.report.figures.calibration import _heights, _wilson
+from symbayes.report.figures.canvas import finite, pen
+from symbayes.report.figures.trace import _running_mean
+
+REFUSED = (ValueError, TypeError)  # TypeError where shapes are checked before the function runs
+
+
+def colours(svg: str) -> set[str]:
+    return {colour.lower() for colour in re.findall(r"#[0-9a-fA-F]{6}", svg)}
+
+
+def test_every_figure_is_well_formed_deterministic_and_depends_on_its_data(all_figures):
+    once, again, other = all_figures(3), all_figures(3), all_figures(4)
+    assert once == again
+    for figure, changed in zip(once, other, strict=True):
+        assert ElementTree.fromstring(figure.svg).tag.endswith("svg")
+        assert figure.svg != changed.svg
+
+
+def test_settings_of_matplotlib_are_left_alone(all_figures):
+    with matplotlib.rc_context({"font.size": 31, "lines.linewidth": 7, "axes.facecolor": "red"}):
+        before = dict(matplotlib.rcParams)
+        drawn = all_figures(0)
+        assert dict(matplotlib.rcParams) == before
+    assert drawn == all_figures(0)
+
+
+def test_pens_differ_by_colour_and_dash_and_repeat_only_after_28():
+    assert len({(pen(i).color, pen(i).linestyle) for i in range(28)}) == 28
+    assert len({pen(i).color for i in range(7)}) == len({pen(i).marker for i in range(7)}) == 7
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+@settings(deadline=None, max_examples=15)
+def test_any_name_can_be_drawn(first, second):
+    x = np.arange(3.0)
+    figure = figures.curves(
+        {"$\\frac": (x, x), f"_{first}": (x, x), f"b{second}": (x, x)}, first, second, "T"
+    )
+    assert ElementTree.fromstring(figure.svg).tag.endswith("svg")
+    assert "<script" not in figure.svg
+
+
+def test_a_hostile_name_stays_out_of_the_markup():
+    name = "--><script>alert(1)</script>"
+    p = np.full((4, 2), 0.5)
+    for figure in (
+        figures.curves(
+            {name: (np.arange(3.0), np.arange(3.0)), "b": (np.arange(3.0), np.ones(3))}, name, name, "T"
+        ),
+        figures.predictive_comparison(p, p, (name, name)),
+        figures.uncertain_images(np.zeros((4, 2, 2)), {name: p}, np.zeros(4, int), [name, name]),
+    ):
+        assert "<script" not in figure.svg
+
+
+@given(st.lists(st.floats(allow_nan=True, allow_infinity=True, width=32), max_size=30))
+@settings(deadline=None, max_examples=50)
+def test_finite_keeps_what_is_finite_and_counts_the_rest(values):
+    (kept,), dropped = finite(np.array(values, dtype=np.float32))
+    assert kept.tolist() == [
+        v for v in np.array(values, np.float32).astype(float).tolist() if abs(v) < np.inf
+    ]
+    assert dropped == len(values) - len(kept)
+
+
+def test_values_that_are_not_finite_are_owned_up_to():
+    x = np.arange(5.0)
+    broken = np.array([1, np.nan, 2, np.inf, 3])
+    assert figures.curves({"a": (x, broken)}, "x", "y", "T", "Look.").caption == (
+        "Look. 2 values that are not finite were left out."
+    )
+    assert "left out" not in figures.curves({"a": (x, x)}, "x", "y", "T").caption
+    assert "2 values" in figures.entropy_histogram({"a": broken}).caption
+    assert "One value" in figures.traces(np.array([[1.0, np.nan, 2.0]])).caption
+    assert "One value" in figures.reliability({"a": (x / 5, np.where(x == 1, np.nan, 0.5), x + 1)}).caption
+    assert (
+        "One value"
+        in figures.predictive_comparison(
+            np.array([[0.5, 0.5], [np.nan, 1.0]]), np.full((2, 2), 0.5), ("a", "b")
+        ).caption
+    )
+    # The accuracy of a bin without predictions is no missing value.
+    assert "left out" not in figures.reliability({"a": (x / 5, np.where(x == 0, np.nan, 0.5), x)}).caption
+
+
+def test_logarithm_leaves_out_what_is_not_positive():
+    x = np.arange(4.0)
+    assert "One value" in figures.curves({"a": (x, x)}, "x", "y", "T", log_y=True).caption
+
+
+@pytest.mark.parametrize(
+    "figure",
+    [
+        lambda: figures.reliability({}),
+        lambda: figures.reliability({"a": (np.full(3, np.nan), np.full(3, np.nan), np.zeros(3))}),
+        lambda: figures.curves({}, "x", "y", "T"),
+        lambda: figures.curves({"a": (np.zeros(0), np.zeros(0))}, "x", "y", "T", log_y=True),
+        lambda: figures.entropy_histogram({}),
+        lambda: figures.entropy_histogram({"a": np.array([np.nan])}),
+        lambda: figures.rhat_histograms({}, {"raw": np.array([np.nan, np.nan])}),
+        lambda: figures.predictive_comparison(np.zeros((0, 3)), np.zeros((0, 3)), ("a", "b")),
+        lambda: figures.uncertain_images(np.zeros((0, 8, 8)), {}, np.zeros(0, int), ["0"]),
+        lambda: figures.traces(np.full((2, 5), np.nan), np.full((2, 5), np.nan)),
+        lambda: figures.traces(np.full((2, 1), np.nan)),
+        lambda: figures.traces(np.zeros((2, 0))),
+    ],
+)
+def test_nothing_to_draw_still_gives_a_figure(figure):
+    drawn = figure()
+    assert ElementTree.fromstring(drawn.svg).tag.endswith("svg")
+    assert drawn.alt
+
+
+@pytest.mark.parametrize(
+    "figure",
+    [
+        lambda: figures.entropy_histogram({"certain": np.zeros(5), "rounded": np.array([-1e-9, 0.0])}),
+        lambda: figures.predictive_comparison(np.eye(3), np.eye(3), ("a", "b")),
+        lambda: figures.predictive_comparison(np.eye(3), np.eye(3)[::-1], ("a", "b")),
+        lambda: figures.traces(np.full((1, 3), 7.0), np.ones((1, 3)), np.full((1, 2), 7.0)),
+        lambda: figures.traces(np.arange(40.0).reshape(20, 2)),
+        lambda: figures.uncertain_images(
+            np.zeros((1, 2, 2, 3)), {"a": np.full((1, 2), 0.5)}, np.ones(1, int), ["x", "y"]
+        ),
+        lambda: figures.rhat_histograms({"raw": np.ones(4)}, {"raw": np.array([0.99, np.inf])}),
+        lambda: figures.reliability({"a": (np.ones(1), np.ones(1), np.ones(1))}),
+    ],
+)
+def test_degenerate_data_can_be_drawn(figure):
+    assert pen(0).color.lower() in colours(figure().svg) or pen(2).color.lower() in colours(figure().svg)
+
+
+def test_rhat_shares_count_infinity_as_not_converged():
+    values = np.array([0.999, 1.0, 1.05, 1.2, np.inf, np.nan])
+    figure = figures.rhat_histograms({"raw": values, "aligned": np.full(8, 1.02)}, {"raw": np.array([1.3])})
+    assert "raw 60.0% below 1.1" in figure.alt
+    assert "aligned 100.0% below 1.1" in figure.alt
+    assert "In function space: raw 0.0% below 1.1" in figure.alt
+    assert "One value" in figure.caption
+
+
+def test_comparison_gives_agreement_and_total_variation():
+    p = np.array([[0.9, 0.1, 0.0], [0.2, 0.8, 0.0], [0.0, 0.4, 0.6], [1.0, 0.0, 0.0]])
+    q = np.array([[0.7, 0.3, 0.0], [0.6, 0.4, 0.0], [0.0, 0.4, 0.6], [1.0, 0.0, 0.0]])
+    caption = figures.predictive_comparison(p, q, ("a", "b")).caption
+    assert "75.00% of the points" in caption
+    assert "mean total variation is 0.1500" in caption
+
+
+@given(st.integers(0, 2**31))
+@settings(deadline=None, max_examples=30)
+def test_running_mean_skips_what_is_missing(seed):
+    rng = np.random.default_rng(seed)
+    values = np.where(rng.random((2, 9)) < 0.3, np.nan, rng.random((2, 9)))
+    running = _running_mean(values)
+    for chain in range(2):
+        for end in range(1, 10):
+            known = values[chain, :end][~np.isnan(values[chain, :end])]
+            expected = known.mean() if known.size else np.nan
+            np.testing.assert_allclose(running[chain, end - 1], expected)
+
+
+@given(st.integers(1, 500), st.data())
+@settings(deadline=None, max_examples=30)
+def test_wilson_interval_agrees_with_scipy(count, data):
+    from scipy.stats import binomtest
+
+    correct = data.draw(st.integers(0, count))
+    low, high = _wilson(np.array([correct / count]), np.array([count]))
+    expected = binomtest(correct, count).proportion_ci(0.95, method="wilson")
+    np.testing.assert_allclose([low[0], high[0]], [expected.low, expected.high], atol=1e-4)
+
+
+@given(st.integers(1, 20), st.integers(0, 2**31))
+@settings(deadline=None, max_examples=30)
+def test_every_bin_keeps_its_count_even_with_confidence_on_its_upper_edge(bins, seed):
+    rng = np.random.default_rng(seed)
+    edges = np.arange(bins + 1) / bins
+    inside = edges[:-1] + rng.uniform(0.01, 0.99, bins) / bins
+    confidence = np.where(rng.random(bins) < 0.5, inside, edges[1:])
+    count = rng.integers(1, 50, bins)
+    np.testing.assert_array_equal(_heights(confidence, count, edges), count)
+
+
+def test_burn_in_outside_the_frame_is_named():
+    draws = np.random.default_rng(0).normal(100, 1, (2, 50))
+    descent = np.stack([np.linspace(4321, 100, 20)] * 2)
+    assert "above the frame, at up to 4,321 nats" in figures.traces(draws, None, descent).caption
+    assert "above the frame" not in figures.traces(draws, None, draws[:, :10]).caption
+
+
+def test_one_draw_per_chain_is_an_ensemble_and_one_chain_makes_no_claim():
+    assert "members" in figures.traces(np.arange(5.0)[:, None]).title
+    assert "one chain cannot" in figures.traces(np.arange(5.0)[None]).caption
+
+
+def test_many_classes_show_the_likeliest_and_always_the_true_one():
+    probs = np.zeros((1, 100))
+    probs[0, :50] = 0.02
+    names = [f"c{i}" for i in range(100)]
+    figure = figures.uncertain_images(np.eye(4)[None], {"a": probs}, np.array([99]), names)
+    # Outlined text leaves its words in comments.
+    assert "<!-- c99 -->" in figure.svg
+    assert "<!-- c98 -->" not in figure.svg
+    assert len(re.findall(r"<!-- c\d+ -->", figure.svg)) == 10
+
+
+@pytest.mark.parametrize(
+    "figure",
+    [
+        lambda: figures.reliability({"a": (np.ones(3), np.ones(2), np.ones(3))}),
+        lambda: figures.curves({"a": (np.ones(3), np.ones(2))}, "x", "y", "T"),
+        lambda: figures.traces(np.ones(3)),
+        lambda: figures.traces(np.ones((2, 3)), np.ones((2, 4))),
+        lambda: figures.traces(np.ones((2, 3)), None, np.ones((3, 4))),
+        lambda: figures.predictive_comparison(np.ones((2, 3)), np.ones((3, 3)), ("a", "b")),
+        lambda: figures.uncertain_images(np.ones((2, 3)), {}, np.zeros(2, int), ["0"]),
+        lambda: figures.uncertain_images(np.ones((2, 3, 3, 2)), {}, np.zeros(2, int), ["0"]),
+        lambda: figures.uncertain_images(np.ones((2, 3, 3)), {}, np.array([0, 1]), ["0"]),
+        lambda: figures.uncertain_images(np.ones((2, 3, 3)), {"a": np.ones((2, 2))}, np.zeros(2, int), ["0"]),
+    ],
+)
+def test_shapes_that_do_not_fit_are_refused(figure):
+    with pytest.raises(REFUSED):
+        figure()

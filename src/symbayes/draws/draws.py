@@ -139,15 +139,22 @@ class Draws:
 
     def select(self, chains: Any = slice(None), draws: Any = slice(None)) -> Draws:
         """Some chains and draws (slices or index arrays), in memory."""
-        pick = np.arange(len(self))[draws]
-        parts, first = [], 0
-        for segment in self.segments:
-            here = pick[(pick >= first) & (pick < first + segment.draws)] - first
-            first += segment.draws
-            if here.size:
-                arrays = {n: segment.read(n, slice(None))[chains][:, here] for n in segment.shapes()}
-                parts.append(MemorySegment(arrays, len(here)))
-        require(bool(parts), f"no draw is left: this selects none of {len(self)} draws per chain")
+        rows = np.atleast_1d(np.arange(self.chains)[chains])
+        pick = np.atleast_1d(np.arange(len(self))[draws])
+        require(rows.size > 0, f"no chain is left: this selects none of {self.chains} chains")
+        require(pick.size > 0, f"no draw is left: this selects none of {len(self)} draws per chain")
+        ends = np.cumsum([segment.draws for segment in self.segments])
+        owners = np.searchsorted(ends, pick, side="right")
+        parts = []
+        # One part for each stretch of draws from the same segment, so that the order is the one asked for.
+        for stretch in np.split(np.arange(len(pick)), np.flatnonzero(np.diff(owners)) + 1):
+            owner = int(owners[stretch[0]])
+            segment = self.segments[owner]
+            here = pick[stretch] - (ends[owner] - segment.draws)
+            span = slice(int(here.min()), int(here.max()) + 1)
+            wanted = np.ix_(rows, here - span.start)
+            arrays = {name: segment.read(name, span)[wanted] for name in segment.shapes()}
+            parts.append(MemorySegment(arrays, len(here)))
         return Draws(parts)
 
     def to_arviz(self) -> Any:

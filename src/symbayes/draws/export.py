@@ -13,12 +13,17 @@ if TYPE_CHECKING:
 
 
 def to_arviz(draws: Draws) -> Any:
-    """An ArviZ DataTree; names keep their paths, statistics go to ``sample_stats``."""
+    """An ArviZ DataTree; statistics go to ``sample_stats``.
+
+    Names are paths with dots, since a DataTree allows no slash in them.
+    """
     try:
         import arviz_base
     except ImportError as error:
         raise ImportError("ArviZ export needs the extra: pip install 'symbayes[arviz]'") from error
-    groups = {"posterior": trees.flatten(draws.variables["params"]), "sample_stats": draws.stats}
+    params = trees.flatten(draws.variables["params"])
+    dotted = {name.replace("/", "."): array for name, array in params.items()}
+    groups = {"posterior": dotted, "sample_stats": draws.stats}
     return arviz_base.from_dict({name: group for name, group in groups.items() if group})
 
 

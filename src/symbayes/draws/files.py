@@ -6,6 +6,7 @@ order in every process and files must be byte-identical.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import json
@@ -34,8 +35,18 @@ def write_bytes(path: Path, content: bytes) -> None:
         os.replace(temporary, path)
         sync_folder(path.parent)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink()
         raise explained(error, path) from error
+
+
+def make_folders(*folders: Path) -> None:
+    """Make the folders and their parents where they are missing."""
+    for folder in folders:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise explained(error, folder) from error
 
 
 def explained(error: OSError, path: Path) -> StorageError:

@@ -31,7 +31,7 @@ from symbayes import specs
 from symbayes.draws import files, journal
 from symbayes.draws.draws import Draws
 
-INFORMATIVE = ("versions", "created", "devices")
+INFORMATIVE = ("versions", "created", "devices", "about")
 """Parts of a configuration that may differ when a run is resumed."""
 
 
@@ -49,7 +49,8 @@ class StoredFile:
 
     def verify(self) -> Path:
         """The path, once size and checksum are known to be right."""
-        _verify(self)
+        self.verify_size()
+        _verify_content(self, self.path.stat().st_mtime_ns)
         return self.path
 
     def verify_size(self) -> None:
@@ -63,8 +64,8 @@ class StoredFile:
 
 
 @functools.lru_cache(maxsize=4096)
-def _verify(file: StoredFile) -> None:
-    file.verify_size()
+def _verify_content(file: StoredFile, modified: int) -> None:
+    """Compare the checksum, once for every time the file was modified."""
     if files.file_sha256(file.path) != file.sha256:
         raise RunError(
             f"{file.path} is damaged (its checksum does not match the journal): "
@@ -111,22 +112,17 @@ class Run:
         An existing run must have the same configuration; it goes on after its last committed block.
         """
         folder = Path(path)
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise files.explained(error, folder) from error
+        _require_run_or_empty(folder)
+        files.make_folders(folder)
         with _locked(folder):
-            if (folder / "config.json").exists():
-                run = cls(folder)
+            run = cls(folder) if (folder / "config.json").exists() else _created(folder, config)
+            run._require_whole()
+            if run.entries:
                 run._require_same(config)
-            else:
-                _require_empty(folder)
-                created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-                for part in ("draws", "state", "observed"):
-                    (folder / part).mkdir(exist_ok=True)
-                files.write_json(folder / "config.json", {**config, "created": created})
-                run = cls(folder)
-            run._recover()
+            elif run._differences(config):
+                # Without a committed block nothing is lost: a run that failed at its start may be corrected.
+                run = _created(folder, config)
+            run._remove_uncommitted()
             yield run
 
     @property
@@ -190,35 +186,66 @@ class Run:
     def _read_metrics(self) -> list[dict[str, Any]]:
         path = self.path / "metrics.jsonl"
         content = path.read_bytes() if path.exists() else b""
-        committed = content[: self.entries[-1]["metrics_bytes"] if self.entries else 0]
-        return [json.loads(line) for line in committed.splitlines()]
+        length = self.entries[-1]["metrics_bytes"] if self.entries else 0
+        try:
+            records = [json.loads(line) for line in content[:length].splitlines()]
+        except ValueError as error:
+            raise RunError(f"{path} is damaged ({error}): restore it from a copy") from error
+        if len(records) != len(self.entries):
+            raise RunError(f"{path} has {len(records)} of {len(self.entries)} lines: restore it from a copy")
+        return records
 
     def _observed(self) -> dict[str, Any]:
         found = sorted((self.path / "observed").glob("*.safetensors"))
         return {path.stem: files.read_arrays(path) for path in found}
 
-    def _require_same(self, config: Mapping[str, Any]) -> None:
+    def _differences(self, config: Mapping[str, Any]) -> list[str]:
         stored, given = (
             {key: value for key, value in side.items() if key not in INFORMATIVE}
             for side in (self.config, json.loads(json.dumps(config)))
         )
-        if lines := specs.differences(stored, given):
+        return specs.differences(stored, given)
+
+    def _require_same(self, config: Mapping[str, Any]) -> None:
+        if lines := self._differences(config):
             raise RunError(
                 f"{self.path} holds a run of another configuration ({'; '.join(lines[:5])}): "
                 "choose another folder, or repeat it as it was made"
             )
 
-    def _recover(self) -> None:
-        """Check what is committed and remove what is not."""
-        committed = [entry[kind] for entry in self.entries for kind in ("shard",) if entry[kind]]
-        committed += [self.entries[-1]["state"]] if self.entries else []
-        for record in committed:
-            self._stored(record).verify_size()
-        names = {record["file"] for record in committed}
-        for path in [*self.path.glob("*/*.safetensors"), *self.path.glob("**/*.partial")]:
-            kept = path.parent.name == "observed" and path.suffix != ".partial"
-            if not kept and str(path.relative_to(self.path)) not in names:
-                path.unlink()
+    def _committed(self) -> list[StoredFile]:
+        """The shards, and the last state."""
+        records = [entry["shard"] for entry in self.entries if entry["shard"]]
+        records += [self.entries[-1]["state"]] if self.entries else []
+        return [self._stored(record) for record in records]
+
+    def _made(self) -> list[Path]:
+        """Shards and states that are there, committed or not."""
+        return [path for part in ("draws", "state") for path in (self.path / part).glob("*.safetensors")]
+
+    def _require_whole(self) -> None:
+        """Refuse a run that has lost something: at most the next block is there without its line."""
+        for file in self._committed():
+            file.verify_size()
+        if lost := [path for path in self._made() if path.stem > f"{self.blocks:06d}"]:
+            raise RunError(
+                f"{self.path}/journal.jsonl is damaged (it ends before {lost[0].name}): "
+                "restore it from a copy"
+            )
+
+    def _remove_uncommitted(self) -> None:
+        committed = {file.path for file in self._committed()}
+        partial = [*self.path.glob("*.partial"), *self.path.glob("*/*.safetensors.partial")]
+        for path in [*(path for path in self._made() if path not in committed), *partial]:
+            path.unlink()
+
+
+def _created(folder: Path, config: Mapping[str, Any]) -> Run:
+    """A run without any block."""
+    files.make_folders(folder / "draws", folder / "state", folder / "observed")
+    created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    files.write_json(folder / "config.json", {**config, "created": created})
+    return Run(folder)
 
 
 @contextlib.contextmanager
@@ -237,21 +264,20 @@ def _locked(folder: Path) -> Iterator[None]:
                 f"{folder} is being written by another process ({holder or 'unknown'}): "
                 "wait for it, stop it, or choose another folder"
             ) from error
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+        with contextlib.suppress(OSError):  # a full disk: the lock holds without the note of its holder
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, str(os.getpid()).encode(), 0)
         yield
     finally:
         os.close(descriptor)
 
 
-def _require_empty(folder: Path) -> None:
-    foreign = [
-        path.name
-        for path in folder.iterdir()
-        if path.name not in ("lock", "draws", "state", "observed") and path.suffix != ".partial"
-    ]
-    if foreign:
+def _require_run_or_empty(folder: Path) -> None:
+    """Refuse a folder of someone else's files, before anything is written there."""
+    expected = (folder / "lock", folder / "config.json.partial")
+    foreign = (path for path in folder.rglob("*") if not path.is_dir() and path not in expected)
+    if (path := next(foreign, None)) and not (folder / "config.json").exists():
         raise RunError(
-            f"{folder} is not a run and not empty (it holds {', '.join(sorted(foreign)[:3])}): "
+            f"{folder} is not a run and not empty (it holds {path.relative_to(folder)}): "
             "choose another folder"
         )

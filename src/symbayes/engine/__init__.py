@@ -4,6 +4,7 @@ from symbayes.engine.cost import Cost, estimate
 from symbayes.engine.observers import Moments, Observer, Predictions
 from symbayes.engine.placement import make_mesh
 from symbayes.engine.protocol import Block, Method, State
+from symbayes.engine.reopen import Reopened, reopen
 from symbayes.engine.run import Diverged, Stopped, run
 
 __all__ = [
@@ -14,9 +15,11 @@ __all__ = [
     "Moments",
     "Observer",
     "Predictions",
+    "Reopened",
     "State",
     "Stopped",
     "estimate",
     "make_mesh",
+    "reopen",
     "run",
 ]

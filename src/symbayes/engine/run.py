@@ -51,6 +51,7 @@ def run(
     keep: int = 1,
     mesh: Mesh | None = None,
     progress: bool | None = None,
+    about: Mapping[str, str] | None = None,
 ) -> Draws:
     """Draw from the posterior.
 
@@ -65,6 +66,7 @@ def run(
         keep: keep every `keep`-th draw; 0 keeps none, for runs that are only observed.
         mesh: devices with axes ``chain`` and ``data``, from `make_mesh`; one device if not given.
         progress: show a progress bar; by default where a person is looking.
+        about: notes kept with the run, such as the name of the dataset.
     """
     require(keep >= 0, f"keep is every how many draws one is kept, 0 for none, not {keep}")
     require(
@@ -75,7 +77,7 @@ def run(
         posterior = placement.place_posterior(posterior, mesh)
     method = _resolved(method, posterior, store)
     job = _Job(method, posterior, tuple(observers), keep, mesh)
-    config = _configuration(job, seed, start)
+    config = {**_configuration(job, seed, start), "about": dict(about or {})}
     with _sink(store, config) as sink:
         state, memories = job.begin(seed, start, sink)
         with (
@@ -185,7 +187,7 @@ class _MemorySink:
     ) -> None:
         if draws:
             self.parts.append(Draws.from_arrays(arrays))
-        self.metrics.append(dict(metrics))
+        self.metrics.append({"block": self.blocks, **metrics})
 
     def save_observed(self, name: str, arrays: Mapping[str, Any]) -> None:
         self.observed[name] = dict(arrays)
@@ -200,8 +202,9 @@ def _resolved(method: Method, posterior: Posterior, store: str | Path | None) ->
     resolved = method.resolve(posterior)
     if store is None or not (Path(store) / "config.json").is_file():
         return resolved
-    stored = Run(store).config.get("method", {})
-    if stored.get("kind") != type(method).__name__:
+    earlier = Run(store)
+    stored = earlier.config.get("method", {})
+    if not earlier.blocks or stored.get("kind") != type(method).__name__:
         return resolved
     fields = specs.decode({key: value for key, value in stored.items() if key != "kind"}, {})
     left_open = {

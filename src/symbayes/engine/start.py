@@ -33,6 +33,7 @@ def start_variables(posterior: Posterior, key: jax.Array, chains: int, start: An
         "the start holds the variables of another network: "
         f"it differs in {', '.join(sorted(wanted.keys() ^ given.keys())[:4])}",
     )
+    start = {"stats": {}, **start}
     stacked = {name: (chains, *shape) for name, shape in wanted.items()}
     for name, shape in given.items():
         require(

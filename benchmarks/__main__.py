@@ -1,0 +1,64 @@
+"""Run the benchmarks and print their ratios."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+import jax
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks import engine_overhead, gradient_loop, memory, peers
+
+BENCHMARKS = {
+    "gradient_loop": gradient_loop.run,
+    "peers": peers.run,
+    "memory": memory.run,
+    "engine_overhead": engine_overhead.run,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--only", nargs="+", choices=list(BENCHMARKS), default=list(BENCHMARKS))
+    parser.add_argument("--out", type=Path, help="also write the figures to this JSON file")
+    arguments = parser.parse_args()
+    results = [result for name in arguments.only for result in BENCHMARKS[name]()]
+    table = Table(title="ratios, measured side by side in one run")
+    for column in ("benchmark", "ratio", "at most", "", "made of"):
+        table.add_column(column)
+    for result in results:
+        detail = ", ".join(f"{key} {value}" for key, value in result.detail.items())
+        limit = "" if result.at_most is None else f"{result.at_most:.2f}"
+        verdict = {True: "met", False: "[bold]missed[/bold]", None: ""}[result.met]
+        table.add_row(result.name, f"{result.ratio:.3f}", limit, verdict, detail)
+    Console(width=140).print(table)
+    if arguments.out:
+        record = {
+            "command": f"python -m benchmarks --only {' '.join(arguments.only)} --out {arguments.out}",
+            "commit": _commit(),
+            "hardware": f"{jax.devices()[0].device_kind}, {os.cpu_count()} cores, {platform.machine()}",
+            "versions": {"python": platform.python_version(), "jax": jax.__version__},
+            "date": time.strftime("%Y-%m-%d", time.gmtime()),
+            "results": [{**asdict(result), "met": result.met} for result in results],
+        }
+        arguments.out.parent.mkdir(parents=True, exist_ok=True)
+        arguments.out.write_text(json.dumps(record, indent=2) + "\n")
+
+
+def _commit() -> str:
+    answer = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
+    )
+    return answer.stdout.strip() or os.environ.get("SYMBAYES_COMMIT", "unknown")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""What saving, progress and observers add to a run of one-second blocks."""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+import jax
+
+import symbayes as sb
+from benchmarks.targets import mnist_sized
+from benchmarks.timing import Result
+
+BLOCKS = 8
+ROUNDS = 3
+
+
+def run() -> list[Result]:
+    posterior = mnist_sized(4_000)
+    test = posterior.train.x[:200]
+    steps = _steps_per_second(posterior)
+    method = sb.HMC(
+        step_size=1e-5,
+        trajectory=steps * 1e-5,
+        burn_in=0,
+        draws=BLOCKS,
+        chains=2,
+        adapt=False,
+        block_steps=steps,
+    )
+    observers = [sb.Moments(), sb.Predictions(test)]
+
+    def bare() -> float:
+        state = jax.block_until_ready(method.init(posterior, jax.random.key(0)))
+        begin = time.perf_counter()
+        for block in range(BLOCKS):
+            state, made = method.advance(posterior, state, block)
+            jax.block_until_ready((state, made.variables))
+        return time.perf_counter() - begin
+
+    def stored() -> float:
+        with tempfile.TemporaryDirectory() as folder:
+            begin = time.perf_counter()
+            sb.run(method, posterior, store=Path(folder) / "run", observers=observers, progress=True)
+            return time.perf_counter() - begin
+
+    bare(), stored()
+    times = [(bare(), stored()) for _ in range(ROUNDS)]
+    ratio = statistics.median(with_engine / without for without, with_engine in times)
+    detail = {"seconds per block": round(times[0][0] / BLOCKS, 2), "rounds": ROUNDS, "blocks": BLOCKS}
+    return [Result("run with engine / bare blocks", ratio, 1.03, detail)]
+
+
+def _steps_per_second(posterior: sb.Posterior) -> int:
+    probe = sb.HMC(
+        step_size=1e-5, trajectory=1e-3, burn_in=0, draws=1, chains=2, adapt=False, block_steps=100
+    )
+    state = probe.init(posterior, jax.random.key(0))
+    jax.block_until_ready(probe.advance(posterior, state, 0))
+    begin = time.perf_counter()
+    jax.block_until_ready(probe.advance(posterior, state, 0))
+    return max(1, int(100 / (time.perf_counter() - begin)))

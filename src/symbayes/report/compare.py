@@ -1,0 +1,140 @@
+"""Runs side by side: accuracy and calibration of each, and how closely each agrees with a reference.
+
+Beside every agreement stands the ceiling: one half of the reference's draws against the other half,
+split by chains where there are several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table as TerminalTable
+
+from symbayes import evaluate
+from symbayes.data import Examples
+from symbayes.engine import reopen
+from symbayes.posterior import CategoricalPredictive, GaussianPredictive, Predictive
+from symbayes.report.contents import Table
+from symbayes.specs import require
+
+CLASSIFICATION: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
+    "accuracy": evaluate.accuracy,
+    "NLL": evaluate.nll,
+    "Brier": evaluate.brier,
+    "ECE": evaluate.ece,
+}
+AGREEMENT: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
+    "agreement": evaluate.agreement,
+    "TV": evaluate.total_variation,
+}
+FORMATS = {
+    "accuracy": ".1%",
+    "NLL": ".3f",
+    "Brier": ".3f",
+    "ECE": ".3f",
+    "agreement": ".1%",
+    "TV": ".3f",
+    "RMSE": ".4f",
+}
+BEST = {"accuracy": "higher", "NLL": "lower", "Brier": "lower", "ECE": "lower", "RMSE": "lower"}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One row of numbers per run, and the ceiling; `print` shows the table."""
+
+    rows: Mapping[str, Mapping[str, float]]
+    reference: str
+    examples: int
+
+    @property
+    def columns(self) -> list[str]:
+        return list(dict.fromkeys(column for row in self.rows.values() for column in row))
+
+    @property
+    def caption(self) -> str:
+        text = f"On {self.examples:,} examples. NLL in nats."
+        if "agreement" not in self.columns:
+            return text
+        return (
+            f"{text} Agreement (share of equal predictions) and TV (total variation) are with "
+            f"{self.reference}; the ceiling is one half of its draws against the other."
+        )
+
+    def table(self) -> Table:
+        """For the page."""
+        return Table(
+            columns=["run", *self.columns],
+            rows=[[name, *(row.get(column) for column in self.columns)] for name, row in self.rows.items()],
+            caption=self.caption,
+            formats={column: FORMATS[column] for column in self.columns},
+            best={c: BEST[c] for c in self.columns if c in BEST},  # type: ignore[misc]
+        )
+
+    def __str__(self) -> str:
+        console = Console(width=100)
+        with console.capture() as captured:
+            console.print(self.terminal_table())
+        return captured.get()
+
+    def terminal_table(self) -> TerminalTable:
+        """For the terminal."""
+        table = TerminalTable(caption=self.caption, caption_justify="left")
+        table.add_column("run")
+        for column in self.columns:
+            table.add_column(column, justify="right")
+        for name, row in self.rows.items():
+            cells = (format(row[c], FORMATS[c]) if c in row else "–" for c in self.columns)
+            table.add_row(name, *cells)
+        return table
+
+
+def compare(runs: Mapping[str, str | Path], reference: str, on: Examples) -> Comparison:
+    """Compare stored runs on examples that none of them was trained on."""
+    require(reference in runs, f"the reference {reference!r} is not among the runs {', '.join(runs)}")
+    predictives = {name: reopen(path).predict(on.x) for name, path in runs.items()}
+    return compare_predictives(predictives, reference, np.asarray(on.y))
+
+
+def compare_predictives(predictives: Mapping[str, Predictive], reference: str, y: np.ndarray) -> Comparison:
+    """The same from predictives that are at hand."""
+    rows = {name: measure(predictive, y) for name, predictive in predictives.items()}
+    target = predictives[reference]
+    if isinstance(target, CategoricalPredictive):
+        for name, predictive in predictives.items():
+            if name != reference and isinstance(predictive, CategoricalPredictive):
+                rows[name] |= _agreement(predictive.mean, target.mean)
+        halves = split(target)
+        if halves is not None:
+            rows[f"ceiling: half of {reference}"] = _agreement(*halves)
+    return Comparison(rows, reference, len(y))
+
+
+def measure(predictive: Predictive, y: np.ndarray) -> dict[str, float]:
+    """The numbers of one predictive that need no other."""
+    if isinstance(predictive, GaussianPredictive):
+        means = predictive.means.reshape(-1, *predictive.means.shape[2:])
+        return {
+            "RMSE": evaluate.rmse(predictive.mean, y),
+            "NLL": evaluate.mixture_nll(means, predictive.noise, y),
+        }
+    return {name: metric(predictive.mean, y) for name, metric in CLASSIFICATION.items()}
+
+
+def split(predictive: CategoricalPredictive) -> tuple[np.ndarray, np.ndarray] | None:
+    """The mean predictives of two halves: of the chains, or of the draws of a single chain."""
+    probs = predictive.probs
+    axis = 0 if probs.shape[0] > 1 else 1
+    if probs.shape[axis] < 2:
+        return None
+    half = probs.shape[axis] // 2
+    first, second = np.split(probs, [half], axis=axis)
+    return first.mean(axis=(0, 1), dtype=np.float64), second.mean(axis=(0, 1), dtype=np.float64)
+
+
+def _agreement(p: np.ndarray, q: np.ndarray) -> dict[str, float]:
+    return {name: metric(p, q) for name, metric in AGREEMENT.items()}

@@ -1,0 +1,222 @@
+"""The page about some runs: how well they predict, whether the chains have mixed, what is unsure."""
+
+from __future__ import annotations
+
+import platform
+import shlex
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+import jax
+import numpy as np
+
+from symbayes import evaluate, trees
+from symbayes.data import Dataset
+from symbayes.draws import RunError
+from symbayes.engine import Reopened, reopen
+from symbayes.posterior import CategoricalPredictive, Predictive
+from symbayes.report import figures, page
+from symbayes.report.compare import Comparison, compare_predictives
+from symbayes.report.contents import Figure, Section, Table
+
+UNCERTAIN_IMAGES = 8
+
+
+@dataclass(frozen=True)
+class Report:
+    """Some runs, what they predict on the test part of a dataset, and the comparison."""
+
+    runs: Mapping[str, Reopened]
+    reference: str
+    data: Dataset
+    predictives: Mapping[str, Predictive]
+    comparison: Comparison
+
+    @classmethod
+    def of(cls, paths: Mapping[str, str | Path], data: Dataset, reference: str | None = None) -> Report:
+        """Open the runs and predict; the first run is the reference unless told."""
+        runs = {name: reopen(path) for name, path in paths.items()}
+        for run in runs.values():
+            _require_trained_on(run, data)
+        reference = reference or next(iter(runs))
+        predictives = {name: run.predict(data.test.x) for name, run in runs.items()}
+        comparison = compare_predictives(predictives, reference, np.asarray(data.test.y))
+        return cls(runs, reference, data, predictives, comparison)
+
+    def sections(self) -> list[Section]:
+        made = [self._comparison(), *self._mixing()]
+        if self.data.classes is not None and self._categorical():
+            made += [self._calibration(), self._uncertain()]
+        return [section for section in made if section is not None]
+
+    def html(self) -> str:
+        return page.render(
+            title=f"{', '.join(self.runs)} on {self.data.name}",
+            summary=self._summary(),
+            sections=self.sections(),
+            provenance=provenance(self.runs),
+        )
+
+    def write(self, path: str | Path) -> Path:
+        """Write the page; gives its path."""
+        page.write(Path(path), self.html())
+        return Path(path)
+
+    def _summary(self) -> str:
+        lines = []
+        for name, run in self.runs.items():
+            weights = sum(int(np.prod(shape)) for shape in run.draws.shapes.values())
+            numbers = ", ".join(
+                f"{metric} {value:.1%}" if metric == "accuracy" else f"{metric} {value:.3f}"
+                for metric, value in self.comparison.rows[name].items()
+            )
+            lines.append(
+                f"{name}: {run.draws.chains} chains of {len(run.draws)} draws from the posterior of "
+                f"{weights:,} weights given {run.run.config['posterior']['train']['examples']:,} examples; "
+                f"on {self.comparison.examples:,} test examples {numbers}."
+            )
+        return "\n\n".join(lines)
+
+    def _categorical(self) -> dict[str, CategoricalPredictive]:
+        return {n: p for n, p in self.predictives.items() if isinstance(p, CategoricalPredictive)}
+
+    def _comparison(self) -> Section:
+        items: list[Table | Figure] = [self.comparison.table()]
+        categorical = self._categorical()
+        for name, predictive in categorical.items():
+            if name != self.reference and self.reference in categorical:
+                target = categorical[self.reference]
+                items.append(
+                    figures.predictive_comparison(predictive.mean, target.mean, (name, self.reference))
+                )
+        return Section("Side by side", "Every run on the same test examples, draws averaged.", items)
+
+    def _mixing(self) -> list[Section]:
+        items: list[Table | Figure] = []
+        weight, function, rows = {}, {}, []
+        for name, run in self.runs.items():
+            items += _traces(name, run)
+            if len(run.draws) >= 4 and run.draws.chains > 1:
+                in_weights = _flat_weights(run)
+                in_function = _flat_predictions(self.predictives[name])
+                weight[name], function[name] = evaluate.rhat(in_weights), evaluate.rhat(in_function)
+                for space, values, rhats in (
+                    ("weights", in_weights, weight[name]),
+                    ("test predictions", in_function, function[name]),
+                ):
+                    rows.append([f"{name}, {space}", *_mixing_row(values, rhats)])
+        if weight:
+            items.append(figures.rhat_histograms(weight, function))
+            items.append(Table(["quantity", *MIXING_FORMATS], rows, MIXING_CAPTION, MIXING_FORMATS))
+        if not items:
+            return []
+        lead = (
+            "Energy traces show whether chains have settled; R-hat compares chains with one another, in "
+            "the space of weights and in the space of predictions. Permuted neurons are different points "
+            "in the first and the same point in the second."
+        )
+        return [Section("Have the chains mixed?", lead, items)]
+
+    def _calibration(self) -> Section:
+        y = np.asarray(self.data.test.y)
+        bins = {n: evaluate.reliability(p.mean, y) for n, p in self._categorical().items()}
+        curves = {name: (r.confidence, r.accuracy, r.count) for name, r in bins.items()}
+        entropies = {name: p.entropy for name, p in self._categorical().items()}
+        lead = "A calibrated model that says 80 % is right four times out of five."
+        items = [figures.reliability(curves), figures.entropy_histogram(entropies)]
+        return Section("Is it right as often as it says?", lead, items)
+
+    def _uncertain(self) -> Section | None:
+        x = np.asarray(self.data.test.x)
+        if x.ndim != 4 or x.shape[-1] not in (1, 3):
+            return None
+        categorical = self._categorical()
+        unsure = np.argsort(-categorical[self.reference].entropy)[:UNCERTAIN_IMAGES]
+        probs = {name: predictive.mean[unsure] for name, predictive in categorical.items()}
+        figure = figures.uncertain_images(
+            x[unsure], probs, np.asarray(self.data.test.y)[unsure], list(self.data.class_names)
+        )
+        lead = f"The test images with the largest predictive entropy under {self.reference}."
+        return Section("What is it least sure of?", lead, [figure])
+
+
+MIXING_FORMATS = {
+    "R-hat, median": ".3f",
+    "R-hat, largest": ".3f",
+    "below 1.1": ".1%",
+    "ESS bulk, median": ".0f",
+    "ESS tail, median": ".0f",
+}
+MIXING_CAPTION = "Rank-normalised split R-hat and effective sample sizes of all chains (Vehtari et al. 2021)."
+
+
+def _mixing_row(values: np.ndarray, rhats: np.ndarray) -> list[float]:
+    finite = rhats[~np.isnan(rhats)]
+    return [
+        float(np.median(finite)),
+        float(finite.max()),
+        float(np.mean(finite < 1.1)),
+        float(np.nanmedian(evaluate.ess_bulk(values))),
+        float(np.nanmedian(evaluate.ess_tail(values))),
+    ]
+
+
+def _flat_weights(run: Reopened) -> np.ndarray:
+    return np.asarray(trees.ravel(run.draws.variables["params"], batch_dims=2))
+
+
+def _flat_predictions(predictive: Predictive) -> np.ndarray:
+    values = predictive.probs if isinstance(predictive, CategoricalPredictive) else predictive.means
+    return values.reshape(*values.shape[:2], -1)
+
+
+def _traces(name: str, run: Reopened) -> list[Figure]:
+    """Energy and acceptance where there are many draws, the loss where a run was trained."""
+    stats, metrics = run.draws.stats, run.run.metrics
+    if len(run.draws) > 1 and "energy" in stats:
+        burn_in = [np.asarray(line["burn_in_energy"]) for line in metrics if "burn_in_energy" in line]
+        acceptance = stats.get("acceptance")
+        energies = np.concatenate(burn_in, axis=1) if burn_in else None
+        return [figures.traces(stats["energy"], acceptance, energies)]
+    losses = np.asarray([line["losses"] for line in metrics if "losses" in line])
+    if len(losses) < 2:
+        return []
+    share = np.linspace(0, 1, len(losses) + 1)[1:]
+    series = {f"member {i + 1}": (share * 100, losses[:, i]) for i in range(losses.shape[1])}
+    return [
+        figures.curves(series, "share of the training, %", "loss per example, nats", f"Training of {name}")
+    ]
+
+
+def provenance(runs: Mapping[str, Reopened]) -> dict[str, str]:
+    """Where the page comes from."""
+    return {
+        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "symbayes": version("symbayes"),
+        "jax": jax.__version__,
+        "hardware": f"{jax.device_count()} x {jax.devices()[0].device_kind}, {platform.machine()}",
+        "made": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+        **{f"run {name}": str(run.run.path) for name, run in runs.items()},
+    }
+
+
+def _require_trained_on(run: Reopened, data: Dataset) -> None:
+    if run.run.config["posterior"]["train"]["sha256"] != data.train.checksum():
+        raise RunError(
+            f"{run.run.path} was not conditioned on the training part of {data.name}: "
+            "give its own dataset with --data"
+        )
+
+
+def named(paths: Sequence[str | Path]) -> dict[str, Path]:
+    """Runs by the names of their folders, or by their paths where names repeat."""
+    folders = [Path(path) for path in paths]
+    names = [folder.resolve().name for folder in folders]
+    return {
+        name if names.count(name) == 1 else str(folder): folder
+        for name, folder in zip(names, folders, strict=True)
+    }

@@ -1,0 +1,121 @@
+"""What is conditioned on: examples, and a named dataset with its three parts."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """Inputs and what belongs to them, along one leading axis.
+
+    `x` is float32 (images: n, height, width, channels in [0, 1]; tables: n, features) or int32
+    (tokens: n, length); `y` is int32 labels (n,) or float32 targets (n, d).  Being a pytree, it
+    may hold tracers, so it checks nothing itself: `validate` does, once, where data is read.
+    """
+
+    x: Any
+    y: Any
+
+    def __len__(self) -> int:
+        return int(self.x.shape[0])
+
+    def __getitem__(self, where: slice | np.ndarray | jax.Array) -> Examples:
+        if not isinstance(where, slice | np.ndarray | jax.Array):
+            raise TypeError(f"examples are taken by a slice or an index array, not {type(where).__name__}")
+        if not isinstance(where, slice) and where.ndim != 1:
+            raise ValueError(f"an index array has one axis, not {where.ndim}")
+        return Examples(self.x[where], self.y[where])
+
+    def checksum(self) -> str:
+        """SHA-256 over dtype, shape and bytes of `x` and `y`: the same in every process."""
+        digest = hashlib.sha256()
+        for array in (self.x, self.y):
+            plain = np.ascontiguousarray(np.asarray(array))
+            plain = plain.astype(plain.dtype.newbyteorder("<"), copy=False)
+            digest.update(f"{plain.dtype.str} {tuple(map(int, plain.shape))};".encode())
+            digest.update(plain.data)
+        return digest.hexdigest()
+
+
+def validate(x: np.ndarray, y: np.ndarray, classes: int | None) -> Examples:
+    """The examples, or a ValueError that says what is wrong with them.
+
+    `classes` is the number of labels, None for regression.
+    """
+    if x.ndim < 2 or x.dtype not in (np.float32, np.int32):
+        raise ValueError(f"x must be float32 or int32 with two axes or more, not {x.dtype} {x.shape}")
+    if len(x) != len(y):
+        raise ValueError(f"x has {len(x)} examples but y has {len(y)}")
+    if x.dtype == np.float32 and not np.isfinite(x).all():
+        raise ValueError("x holds values that are not finite")
+    if x.ndim == 4 and x.size and not (x.min() >= 0 and x.max() <= 1):
+        raise ValueError(f"images must lie in [0, 1], not [{x.min()}, {x.max()}]")
+    if classes is None:
+        if y.ndim != 2 or y.dtype != np.float32:
+            raise ValueError(f"regression targets must be float32 (n, d), not {y.dtype} {y.shape}")
+        if not np.isfinite(y).all():
+            raise ValueError("y holds values that are not finite")
+    else:
+        if y.ndim != 1 or y.dtype != np.int32:
+            raise ValueError(f"labels must be int32 (n,), not {y.dtype} {y.shape}")
+        if y.size and not (y.min() >= 0 and y.max() < classes):
+            raise ValueError(f"labels must lie in 0..{classes - 1}, not {y.min()}..{y.max()}")
+    return Examples(x, y)
+
+
+def images(pixels: np.ndarray, labels: np.ndarray, classes: int) -> Examples:
+    """Examples from bytes: uint8 (n, h, w) or (n, h, w, c) to float32 (n, h, w, c) in [0, 1]."""
+    if pixels.dtype != np.uint8 or pixels.ndim not in (3, 4):
+        raise ValueError(f"pixels must be uint8 (n, h, w) or (n, h, w, c), not {pixels.dtype} {pixels.shape}")
+    x = pixels.astype(np.float32)
+    x /= np.float32(255)
+    return validate(x[..., None] if x.ndim == 3 else x, labels.astype(np.int32), classes)
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """A standardisation ``z = (a - mean) / scale``, kept so that it can be undone."""
+
+    mean: np.ndarray
+    scale: np.ndarray
+
+    def apply(self, a: np.ndarray) -> np.ndarray:
+        return ((a - self.mean) / self.scale).astype(np.float32)
+
+    def undo(self, z: Any) -> Any:
+        """Back to the original units."""
+        return z * self.scale + self.mean
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A named dataset with fixed parts; a part that its owners do not give is empty.
+
+    `classes` is None for regression.  Where inputs and targets were standardised, `input_scaling`
+    and `target_scaling` say how: an RMSE times ``target_scaling.scale`` is in the original units.
+    """
+
+    name: str
+    train: Examples
+    validation: Examples
+    test: Examples
+    classes: int | None
+    class_names: tuple[str, ...]
+    description: str
+    input_scaling: Scaling | None = None
+    target_scaling: Scaling | None = None
+
+
+def hold_out(full: Examples, validation: int) -> tuple[Examples, Examples]:
+    """Train and validation parts: the last `validation` examples are held out."""
+    if not 0 <= validation <= len(full):
+        raise ValueError(f"validation must lie in 0..{len(full)}, not {validation}")
+    cut = len(full) - validation
+    return full[:cut], full[cut:]

@@ -1,0 +1,125 @@
+"""The datasets by name: load them, list them, check their files."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from pathlib import Path
+
+from symbayes.data.catalogue import CATALOGUE
+from symbayes.data.examples import Dataset
+from symbayes.data.folder import data_folder
+from symbayes.data.formats import DataFormatError
+from symbayes.data.source import Entry, Source
+
+
+def load(name: str, root: str | Path | None = None, **options: int) -> Dataset:
+    """The dataset of that name, its files read from `root` (see `data_folder`) and verified.
+
+    Options, where the dataset has them: ``validation`` (how many examples are held out of the
+    owners' training set; 0 gives it whole), ``length`` (tokens per text), ``split`` (number of a
+    train and test split).
+    """
+    entry = find(name)
+    unknown = sorted(set(options) - set(entry.options))
+    if unknown:
+        raise ValueError(f"{name} takes the options {', '.join(entry.options)}, not {', '.join(unknown)}")
+    for option, value in options.items():
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise TypeError(f"{option} must be an integer, not {value!r}")
+    folder = data_folder(root)
+    source, paths = _located(entry, folder)
+    try:
+        source.verify(paths)
+    except DataFormatError as error:
+        remedy = "delete it and get it again"
+        raise DataFormatError(error.path, f"{error.problem}; {remedy}") from error
+    return source.read(entry.info, paths, **options)
+
+
+def find(name: str) -> Entry:
+    """The catalogue's entry, or a ValueError that names the closest and all known ones."""
+    if name in CATALOGUE:
+        return CATALOGUE[name]
+    close = difflib.get_close_matches(name, CATALOGUE, n=1)
+    hint = f" (did you mean {close[0]!r}?)" if close else ""
+    raise ValueError(f"no dataset is called {name!r}{hint}; the known ones are {', '.join(CATALOGUE)}")
+
+
+def _located(entry: Entry, folder: Path) -> tuple[Source, dict[str, Path]]:
+    for source in entry.sources:
+        paths = source.locate(folder)
+        if paths is not None:
+            return source, paths
+    raise FileNotFoundError(_how_to_get(entry, folder))
+
+
+def _how_to_get(entry: Entry, folder: Path) -> str:
+    name = entry.info.name
+    places = " or ".join(
+        f"{', '.join(file.name for file in source.files)} in {folder / source.folders[0]}"
+        for source in entry.sources
+    )
+    fetched = any(source.remotes for source in entry.sources)
+    advice = f"run `symbayes data fetch {name}`, or put" if fetched else "put"
+    return (
+        f"the files of {name!r} are missing: expected {places}; {advice} the files there, "
+        "or point the environment variable SYMBAYES_DATA at the folder that has them"
+    )
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A line about a dataset: what it is, and where its files are (None: not found)."""
+
+    name: str
+    description: str
+    classes: int | None
+    found_in: Path | None
+    fetchable: bool
+    embedded: bool
+
+
+def list_datasets(root: str | Path | None = None) -> list[Listing]:
+    """Every known dataset, and whether its files are there."""
+    folder = data_folder(root)
+    return [_listing(entry, folder) for entry in CATALOGUE.values()]
+
+
+def _listing(entry: Entry, folder: Path) -> Listing:
+    info = entry.info
+    embedded = any(not source.files for source in entry.sources)
+    found = next((paths for source in entry.sources if (paths := source.locate(folder))), None)
+    return Listing(
+        name=info.name,
+        description=info.description,
+        classes=info.classes,
+        found_in=next(iter(found.values())).parent if found else None,
+        fetchable=any(source.remotes for source in entry.sources),
+        embedded=embedded,
+    )
+
+
+@dataclass(frozen=True)
+class FileCheck:
+    """What `check` found of one file: `problem` is empty where it is right."""
+
+    path: Path
+    verified_by: str
+    problem: str = ""
+
+
+def check(name: str, root: str | Path | None = None) -> list[FileCheck]:
+    """Verify size and checksum of each file of a dataset; FileNotFoundError where they are missing."""
+    source, paths = _located(find(name), data_folder(root))
+    results = []
+    for file in source.files:
+        unchecked = "nothing" if file.size is None else "size"
+        kind = file.digest.partition(":")[0] if file.digest else unchecked
+        try:
+            file.verify(paths[file.name])
+        except DataFormatError as error:
+            results.append(FileCheck(paths[file.name], kind, error.problem))
+        else:
+            results.append(FileCheck(paths[file.name], kind))
+    return results

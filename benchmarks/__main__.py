@@ -30,6 +30,8 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=list(BENCHMARKS), default=list(BENCHMARKS))
     parser.add_argument("--out", type=Path, help="also write the figures to this JSON file")
     arguments = parser.parse_args()
+    # The same precision for all: left to itself, JAX takes another one on a GPU than on a CPU.
+    jax.config.update("jax_default_matmul_precision", "float32")
     results = [result for name in arguments.only for result in BENCHMARKS[name]()]
     table = Table(title="ratios, measured side by side in one run")
     for column in ("benchmark", "ratio", "at most", "", "made of"):

@@ -13,7 +13,7 @@ import symbayes as sb
 from benchmarks.targets import mnist_sized
 from benchmarks.timing import Result
 
-BLOCKS = 8
+BLOCKS = 20
 ROUNDS = 3
 
 

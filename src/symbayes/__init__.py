@@ -9,6 +9,7 @@ from symbayes.draws import Draws, Run, RunError
 from symbayes.engine import Diverged, Moments, Predictions, Stopped, estimate, make_mesh, run
 from symbayes.methods import HMC, METHODS, DeepEnsemble
 from symbayes.posterior import Posterior, likelihoods, priors
+from symbayes.report import Report, compare
 
 __all__ = [
     "HMC",
@@ -19,9 +20,11 @@ __all__ = [
     "Moments",
     "Posterior",
     "Predictions",
+    "Report",
     "Run",
     "RunError",
     "Stopped",
+    "compare",
     "data",
     "estimate",
     "evaluate",

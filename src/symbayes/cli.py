@@ -282,22 +282,23 @@ Command = Union[  # noqa: UP007
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; gives the exit code: 0 done, 2 bad input, 1 diverged, 130 stopped."""
-    warnings.showwarning = _show_warning
-    try:
-        command: Callable[[], Any] = tyro.cli(
-            Command,  # type: ignore[arg-type]
-            prog="symbayes",
-            description="Draw from neural-network posteriors, and measure what is drawn.",
-            args=None if arguments is None else list(arguments),
-            config=(OmitArgPrefixes,),
-        )
-        command()
-    except Stopped as stopped:
-        return _complain(str(stopped), 130)
-    except Diverged as diverged:
-        return _complain(str(diverged), 1)
-    except BAD_INPUT as error:
-        return _complain(error.strerror if isinstance(error, StorageError) else str(error), 2)
+    with warnings.catch_warnings():
+        warnings.showwarning = _show_warning
+        try:
+            command: Callable[[], Any] = tyro.cli(
+                Command,  # type: ignore[arg-type]
+                prog="symbayes",
+                description="Draw from neural-network posteriors, and measure what is drawn.",
+                args=None if arguments is None else list(arguments),
+                config=(OmitArgPrefixes,),
+            )
+            command()
+        except Stopped as stopped:
+            return _complain(str(stopped), 130)
+        except Diverged as diverged:
+            return _complain(str(diverged), 1)
+        except BAD_INPUT as error:
+            return _complain(error.strerror if isinstance(error, StorageError) else str(error), 2)
     return 0
 
 

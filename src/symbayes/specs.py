@@ -8,6 +8,8 @@ known classes, so that a run rebuilds what made it without pickle.
 from __future__ import annotations
 
 import dataclasses
+import importlib.metadata
+import platform
 from collections.abc import Mapping
 from typing import Any
 
@@ -28,7 +30,7 @@ def encode(value: Any) -> Any:
     array = np.asarray(value)
     if array.dtype == np.float32:
         # The shortest decimal that reads back as the same float32: 0.1, not 0.10000000149.
-        return encode(np.vectorize(lambda x: float(str(x)), otypes=[np.float64])(array).tolist())
+        return array.astype(str).astype(np.float64).tolist()
     return array.tolist()
 
 
@@ -49,9 +51,11 @@ def decode(value: Any, kinds: Mapping[str, type]) -> Any:
 def differences(stored: Any, given: Any, path: str = "") -> list[str]:
     """Where two JSON values differ, one readable line each."""
     if isinstance(stored, dict) and isinstance(given, dict):
+        # The fields of two different kinds do not compare: their names say enough.
+        same_kind = stored.get("kind") == given.get("kind")
         return [
             line
-            for key in sorted(stored.keys() | given.keys())
+            for key in (sorted(stored.keys() | given.keys()) if same_kind else ["kind"])
             for line in differences(stored.get(key), given.get(key), f"{path}.{key}" if path else key)
         ]
     return [] if stored == given else [f"{path}: {stored!r} there, {given!r} now"]
@@ -72,3 +76,14 @@ def require_positive(**values: Any) -> None:
     for name, value in values.items():
         if isinstance(value, int | float):
             require(0 < value < float("inf"), f"{name} must be a positive number, not {value!r}")
+
+
+def installed_versions() -> dict[str, str]:
+    """What runs and pages record of the software that made them."""
+    found = {"python": platform.python_version()}
+    for name in ("symbayes", "jax", "flax", "optax", "numpy"):
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            found[name] = "not installed as a package"
+    return found

@@ -24,7 +24,7 @@ Tree = Any
 def natural_key(name: str) -> list[tuple[int, int, str]]:
     """Sort key under which ``l2`` comes before ``l10``."""
     parts = re.split(r"(\d+)", name)
-    return [(0, int(part), part) if part.isdigit() else (1, 0, part) for part in parts if part]
+    return [(0, int(part), part) if part.isdecimal() else (1, 0, part) for part in parts if part]
 
 
 def path_key(name: str) -> list[list[tuple[int, int, str]]]:

@@ -1,7 +1,5 @@
 """The page as a person meets it: in a browser, on a phone and on a desk."""
 
-import shutil
-
 import pytest
 
 from symbayes.report import page
@@ -9,33 +7,12 @@ from symbayes.report.contents import Section, Table
 
 pytestmark = pytest.mark.browser
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-OPTIONS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-]
 ROWS = [
     ["run 10", 0.5, 1_000, "b"],
     ["run 2", -1.5, 20, "a"],
     ["<b>run 1</b>", None, 300, "10"],
     ["run 3", 1e-7, 4, "9"],
 ]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api")
-    executable = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if executable is None:
-        pytest.skip(f"no browser found; looked for {', '.join(BROWSERS)}")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=executable, args=OPTIONS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")

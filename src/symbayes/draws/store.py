@@ -99,6 +99,7 @@ class Run:
             raise RunError(f"{self.path} is not a run: it has no config.json")
         try:
             self.config: dict[str, Any] = json.loads((self.path / "config.json").read_text())
+            specs.require(isinstance(self.config, dict), "it holds no fields")
         except ValueError as error:
             raise RunError(f"{self.path}/config.json is damaged ({error}): restore it from a copy") from error
         self.entries, self._length = journal.read(self.path / "journal.jsonl")

@@ -7,15 +7,15 @@ resumed run observes exactly what an undisturbed one does.
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import jax
 import numpy as np
 
 from symbayes import evaluate, trees
-from symbayes.draws import Draws
-from symbayes.posterior import CategoricalPredictive, Posterior
+from symbayes.posterior import Posterior, likelihoods
+from symbayes.posterior.predictive import joined, outputs
 from symbayes.specs import require
 
 Memory = dict[str, np.ndarray]
@@ -23,7 +23,11 @@ Memory = dict[str, np.ndarray]
 
 @runtime_checkable
 class Observer(Protocol):
-    """Something that is told of every block of draws."""
+    """Something that is shown every block of draws.
+
+    `look` is called as soon as a block is under way, with arrays that are still being computed; it
+    should only start computations, so that the device never waits for an observer.
+    """
 
     @property
     def name(self) -> str: ...
@@ -32,8 +36,12 @@ class Observer(Protocol):
         """What is remembered before the first draw."""
         ...
 
-    def update(self, memory: Memory, posterior: Posterior, draws: Draws) -> Memory:
-        """What is remembered after these further draws."""
+    def look(self, posterior: Posterior, variables: Any) -> Any:
+        """What is needed of a block: a pytree of arrays with leading axes (chain, draw)."""
+        ...
+
+    def update(self, memory: Memory, seen: Any) -> Memory:
+        """What is remembered after `look` has given `seen`, now as numpy arrays of draws only."""
         ...
 
     def finish(self, memory: Memory) -> Memory:
@@ -52,23 +60,28 @@ class Predictions:
     name: str = "predictions"
 
     def init(self, posterior: Posterior) -> Memory:
-        outputs = jax.eval_shape(
-            lambda key, x: posterior.network.apply(posterior.init(key), x), jax.random.key(0), self.x
-        )
-        return _memory(evaluate.RunningPredictive.init((len(self.x), outputs.shape[-1])))
-
-    def update(self, memory: Memory, posterior: Posterior, draws: Draws) -> Memory:
-        predictive = posterior.predict(draws, self.x)
         require(
-            isinstance(predictive, CategoricalPredictive),
+            isinstance(posterior.likelihood, likelihoods.Categorical),
             "the observer Predictions follows class probabilities: use it with a categorical likelihood",
         )
-        running = evaluate.RunningPredictive(int(memory["count"]), memory["probs"], memory["entropies"])
-        return _memory(running.update(predictive.probs))  # type: ignore[union-attr]
+        shape = jax.eval_shape(
+            lambda key, x: posterior.network.apply(posterior.init(key), x), jax.random.key(0), self.x
+        ).shape
+        return _memory(evaluate.RunningPredictive.init((len(self.x), shape[-1])))
+
+    def look(self, posterior: Posterior, variables: Any) -> list[jax.Array]:
+        return outputs(posterior.network, posterior.likelihood, variables, self.x)
+
+    def update(self, memory: Memory, seen: list[np.ndarray]) -> Memory:
+        probs = joined(seen, len(self.x))
+        return _memory(self._running(memory).update(probs))
 
     def finish(self, memory: Memory) -> Memory:
-        running = evaluate.RunningPredictive(int(memory["count"]), memory["probs"], memory["entropies"])
-        return _memory(running.finish())
+        return _memory(self._running(memory).finish())
+
+    @staticmethod
+    def _running(memory: Memory) -> evaluate.RunningPredictive:
+        return evaluate.RunningPredictive(int(memory["count"]), memory["probs"], memory["entropies"])
 
 
 @dataclass(frozen=True)
@@ -78,7 +91,7 @@ class Moments:
     Gives ``mean/PATH`` and ``variance/PATH`` for every variable.
     """
 
-    name: str = field(default="moments")
+    name: str = "moments"
 
     def init(self, posterior: Posterior) -> Memory:
         shapes = trees.shapes(jax.eval_shape(posterior.init, jax.random.key(0)))
@@ -87,9 +100,14 @@ class Moments:
             memory |= {f"mean/{name}": np.zeros(shape), f"deviation/{name}": np.zeros(shape)}
         return memory
 
-    def update(self, memory: Memory, posterior: Posterior, draws: Draws) -> Memory:
-        updated = {"count": np.asarray(memory["count"] + draws.chains * len(draws))}
-        for name, block in trees.flatten(draws.variables).items():
+    def look(self, posterior: Posterior, variables: Any) -> Any:
+        return variables
+
+    def update(self, memory: Memory, seen: Any) -> Memory:
+        blocks = trees.flatten(seen)
+        chains, count = next(iter(blocks.values())).shape[:2]
+        updated = {"count": np.asarray(memory["count"] + chains * count)}
+        for name, block in blocks.items():
             running = self._running(memory, name).update(block)
             updated |= {f"mean/{name}": running.mean, f"deviation/{name}": running.deviation}
         return updated

@@ -9,11 +9,9 @@ import contextlib
 import dataclasses
 import functools
 import os
-import platform
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -90,8 +88,8 @@ def run(
                 wanted(progress),
             ) as bar,
         ):
-            for block, reached, made in job.work(state, sink.blocks, config["blocks"]):
-                memories = job.save(sink, block, reached, made, memories)
+            for result in job.work(state, sink.blocks, config["blocks"]):
+                memories = job.save(sink, *result, memories)
                 bar.step(sink.metrics[-1])
                 if interrupt.asked and sink.blocks < config["blocks"]:
                     raise Stopped(_stopped_message(sink, config["blocks"], store))
@@ -128,24 +126,35 @@ class _Job:
             state, memories = states.from_arrays(sink.state(), like)
         return state if self.mesh is None else placement.place_state(state, self.mesh), memories
 
-    def work(self, state: State, first: int, blocks: int) -> Iterator[tuple[int, State, Block]]:
-        """Every block's result, each handed over while the device is at the next one already."""
+    def work(self, state: State, first: int, blocks: int) -> Iterator[tuple[int, State, Block, Any]]:
+        """Every block's result and what observers see of it, each handed over while the device is at
+        the next one already."""
         ahead = None
         for block in range(first, blocks):
             state, made = self.method.advance(self.posterior, state, block)
+            observers = self.observers if made.kept else ()
+            seen = {o.name: o.look(self.posterior, made.variables) for o in observers}
             if ahead is not None:
                 yield ahead
-            ahead = (block, state, made)
+            ahead = (block, state, made, seen)
         if ahead is not None:
             yield ahead
 
     def save(
-        self, sink: Run | _MemorySink, block: int, state: State, made: Block, memories: dict[str, Memory]
+        self,
+        sink: Run | _MemorySink,
+        block: int,
+        state: State,
+        made: Block,
+        seen: dict[str, Any],
+        memories: dict[str, Memory],
     ) -> dict[str, Memory]:
-        """Check a block, show it to the observers, and commit it."""
+        """Check a block, let the observers remember it, and commit it."""
         metrics = {name: np.asarray(value) for name, value in made.metrics.items()}
         kept = slice(made.kept.start, made.kept.stop)
-        drawn = jax.tree.map(lambda leaf: np.asarray(leaf)[:, kept], (made.variables, made.stats))
+        drawn, seen = jax.tree.map(
+            lambda leaf: np.asarray(leaf)[:, kept], ((made.variables, made.stats), seen)
+        )
         if (bad := states.first_nonfinite((metrics, drawn))) is not None:
             raise Diverged(
                 f"{self.method.name} diverged in block {block} of {self.method.blocks(self.posterior)}: "
@@ -153,9 +162,8 @@ class _Job:
             )
         draws = None
         if made.kept:
-            draws = Draws.from_variables(*drawn)
-            memories = {o.name: o.update(memories[o.name], self.posterior, draws) for o in self.observers}
-            draws = _thinned(draws, made.first, self.keep)
+            memories = {o.name: o.update(memories[o.name], seen[o.name]) for o in self.observers}
+            draws = _thinned(Draws.from_variables(*drawn), made.first, self.keep)
         arrays = {} if draws is None else dict(draws.segments[0].arrays)  # type: ignore[attr-defined]
         saved = states.to_arrays((state, memories))
         plain = {name: value.tolist() for name, value in metrics.items()}
@@ -223,10 +231,7 @@ def _configuration(job: _Job, seed: int, start: Any) -> dict[str, Any]:
         "keep": job.keep,
         "observers": sorted(observer.name for observer in job.observers),
         "blocks": job.method.blocks(job.posterior),
-        "versions": {
-            "python": platform.python_version(),
-            **{name: version(name) for name in ("symbayes", "jax", "flax", "optax", "numpy")},
-        },
+        "versions": specs.installed_versions(),
         "devices": [jax.devices()[0].device_kind, 1 if job.mesh is None else job.mesh.size],
     }
 

@@ -105,10 +105,17 @@ class DeepEnsemble:
             jnp.int32(plan.pieces),
         )
         counts = tuple(jnp.int32(value) for value in (work.first, work.count, work.piece))
-        state, loss = _advance(
-            posterior, state, settings, *counts, batch=self.batch, optimizer=self.optimizer
+        state, losses = _advance(
+            posterior,
+            state,
+            settings,
+            *counts,
+            batch=self.batch,
+            optimizer=self.optimizer,
+            slots=plan.units_per_block,
         )
-        metrics = {"loss": loss[0], "losses": loss[1]}
+        losses = losses[:, : work.count]
+        metrics = {"loss": jnp.mean(losses), "losses": losses}
         if block < plan.blocks - 1:
             return state, Block(metrics=metrics)
         variables, stats = _draw(posterior, state.chains.variables)
@@ -141,7 +148,7 @@ class Settings:
     pieces: Any
 
 
-@functools.partial(jax.jit, static_argnames=("batch", "optimizer"))
+@functools.partial(jax.jit, static_argnames=("batch", "optimizer", "slots"))
 def _advance(
     posterior: Posterior,
     state: State,
@@ -152,31 +159,36 @@ def _advance(
     *,
     batch: int,
     optimizer: Optimizer,
-) -> tuple[State, tuple[jax.Array, jax.Array]]:
-    """Piece number `piece` of the epochs `first` .. `first + count`; the mean loss of all and of each."""
-    keys = chain_keys(jax.random.wrap_key_data(state.key), _chains(state))
+    slots: int,
+) -> tuple[State, jax.Array]:
+    """Piece number `piece` of the epochs `first` .. `first + count`, and the mean loss of each member
+    in each epoch."""
+    chains = jax.tree.leaves(state.chains.variables)[0].shape[0]
+    keys = chain_keys(jax.random.wrap_key_data(state.key), chains)
     steps = posterior.size // batch
     begin, end = (steps * part // settings.pieces for part in (piece, piece + 1))
 
     def epoch(i: jax.Array, carry: Any) -> Any:
+        member, losses = carry
         epoch_keys = jax.vmap(lambda key: jax.random.fold_in(key, first + i))(keys)
         order = jax.vmap(lambda key: jax.random.permutation(key, posterior.size))(epoch_keys)
 
         def step(j: jax.Array, carry: Any) -> Any:
-            member, loss = carry
+            member, total = carry
             rows = jax.lax.dynamic_slice_in_dim(order, j * batch, batch, axis=1)
             done = ((first + i) * steps + j) / (settings.epochs * steps)
             fall = jnp.where(settings.cosine, (1 + jnp.cos(jnp.pi * done)) / 2, 1.0)
             train = functools.partial(_train, posterior, optimizer, settings.learning_rate * fall)
             step_keys = jax.vmap(lambda key: jax.random.fold_in(key, j))(epoch_keys)
-            member, new = jax.vmap(train)(member, rows, step_keys)
-            return member, loss + new
+            member, loss = jax.vmap(train)(member, rows, step_keys)
+            return member, total + loss
 
-        return jax.lax.fori_loop(begin, end, step, carry)
+        member, total = jax.lax.fori_loop(begin, end, step, (member, jnp.zeros(chains)))
+        return member, losses.at[:, i].set(total / (end - begin))
 
-    member, total = jax.lax.fori_loop(0, count, epoch, (state.chains, jnp.zeros(_chains(state))))
-    losses = total / (count * (end - begin))
-    return State(state.key, member), (jnp.mean(losses), losses)
+    start = (state.chains, jnp.zeros((chains, slots)))
+    member, losses = jax.lax.fori_loop(0, count, epoch, start)
+    return State(state.key, member), losses
 
 
 def _train(
@@ -210,7 +222,3 @@ def _draw(posterior: Posterior, members: Any) -> tuple[Any, dict[str, jax.Array]
     energy = -posterior.likelihood_weight * log_likelihood - posterior.prior_weight * log_prior
     stats = {"energy": energy, "log_likelihood": log_likelihood}
     return jax.tree.map(lambda leaf: leaf[:, None], (members, stats))
-
-
-def _chains(state: State) -> int:
-    return jax.tree.leaves(state.chains.variables)[0].shape[0]

@@ -15,6 +15,7 @@ import jax
 from flax import nnx
 
 from symbayes import specs, trees
+from symbayes.specs import require
 
 Variables = dict[str, Any]
 
@@ -92,8 +93,8 @@ class NNXNetwork:
         graph, params, stats, rest = _template(self.spec, x.shape[1:])
         module = nnx.merge(
             graph,
-            _fill(params, variables["params"]),
-            _fill(stats, variables.get("stats", {})),
+            _fill(params, variables["params"], x),
+            _fill(stats, variables.get("stats", {}), x),
             _with_key(rest, jax.random.key(0) if key is None else key),
         )
         module.set_attributes(
@@ -119,13 +120,19 @@ def _to_tree(state: nnx.State) -> dict[str, Any]:
     return trees.unflatten(flat)
 
 
-def _fill(state: nnx.State, tree: dict[str, Any]) -> nnx.State:
+def _fill(state: nnx.State, tree: dict[str, Any], x: jax.Array) -> nnx.State:
     flat = trees.flatten(tree) if tree else {}
     template = list(nnx.to_flat_state(state))
     named = {"/".join(map(str, path)): (path, leaf) for path, leaf in template}
     if flat.keys() != named.keys():
         missing, surplus = sorted(named.keys() - flat.keys()), sorted(flat.keys() - named.keys())
         raise ValueError(f"these are the variables of another network: missing {missing}, surplus {surplus}")
+    for name, (_, leaf) in named.items():
+        require(
+            flat[name].shape == leaf.shape,
+            f"{name} has shape {flat[name].shape}, but for inputs of shape {x.shape[1:]} "
+            f"this network's has {leaf.shape}",
+        )
     return nnx.from_flat_state([(path, leaf.replace(flat[name])) for name, (path, leaf) in named.items()])
 
 

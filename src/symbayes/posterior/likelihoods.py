@@ -40,7 +40,9 @@ class Categorical:
     """Labels 0..k-1 with logits as outputs: ``log p(y) = z_y - logsumexp(z)``."""
 
     def log_prob(self, outputs: jax.Array, y: jax.Array) -> jax.Array:
-        return jnp.take_along_axis(jax.nn.log_softmax(outputs), y[:, None], axis=-1)[:, 0]
+        # A comparison, not a gather: its gradient is element-wise and not a scatter.
+        chosen = jnp.arange(outputs.shape[-1]) == y[:, None]
+        return jnp.sum(jnp.where(chosen, jax.nn.log_softmax(outputs), 0.0), axis=-1)
 
     def check(self, outputs: tuple[int, ...], y: np.ndarray) -> None:
         require(
@@ -78,7 +80,12 @@ class Gaussian:
             y.ndim == 2 and np.issubdtype(y.dtype, np.floating) and y.shape[1] == outputs[-1],
             f"targets have shape (n, {outputs[-1]}) and are real, not {y.dtype} of shape {y.shape}",
         )
-        require(bool(np.isfinite(y).all()), "targets hold NaN or infinity: remove those examples")
+        bad = ~np.isfinite(y).all(axis=1)
+        require(
+            not bad.any(),
+            f"targets hold NaN or infinity in {bad.sum()} of {len(y)} examples, "
+            f"first in number {int(bad.argmax())}: remove or repair them",
+        )
 
     def predict(self, outputs: jax.Array) -> jax.Array:
         return outputs

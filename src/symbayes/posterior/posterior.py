@@ -7,6 +7,9 @@ With parameters w, data D and temperature T the log density is, up to a constant
 
 Data, temperature and scales are leaves: arguments of a compiled program, never constants in it.
 The network and the kinds of likelihood and prior are static.
+
+`precision` is that of the matrix products in gradients.  The log density itself is always float32: a
+sampler that accepts by it stays exact whatever its gradients are, as long as they are deterministic.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from symbayes.data import Examples
 from symbayes.networks import Network
 from symbayes.posterior.chunks import Chunks
 from symbayes.posterior.likelihoods import Likelihood
+from symbayes.posterior.memory import fitting_chunk
 from symbayes.posterior.predictive import Predictive, predict
 from symbayes.posterior.priors import Prior
 from symbayes.posterior.sums import compensated
@@ -31,8 +35,11 @@ from symbayes.specs import require, require_positive
 Tempers = Literal["posterior", "likelihood"]
 Variables = dict[str, Any]
 
-DEFAULT_CHUNK = 8192
-"""Examples in a chunk unless told: large enough for full speed, small enough for a laptop."""
+Precision = Literal["float32", "tf32"]
+MATMUL = {"float32": "float32", "tf32": "tensorfloat32"}
+
+FRESH = 2**32 - 1
+"""Stream of fresh variables: methods fold the numbers of their steps, from 0 on, into the same key."""
 
 
 @jax.tree_util.register_pytree_with_keys_class
@@ -46,6 +53,7 @@ class Posterior:
     validation: Examples | None
     temperature: jax.Array
     tempers: Tempers
+    precision: Precision
     size: int
 
     def __init__(
@@ -58,6 +66,7 @@ class Posterior:
         *,
         temperature: float = 1.0,
         tempers: Tempers = "posterior",
+        precision: Precision = "float32",
         chunk: int | None = None,
     ) -> None:
         require_positive(temperature=temperature, chunk=1 if chunk is None else chunk)
@@ -65,28 +74,37 @@ class Posterior:
             tempers in ("posterior", "likelihood"),
             f"tempers is 'posterior' or 'likelihood', not {tempers!r}",
         )
+        require(precision in MATMUL, f"precision is one of {', '.join(MATMUL)}, not {precision!r}")
         _check(network, likelihood, train, "training data")
         if validation is not None:
             _check(network, likelihood, validation, "validation data")
+            shapes = tuple(tuple(part.x.shape[1:]) for part in (train, validation))
+            require(
+                shapes[0] == shapes[1],
+                f"the training data have inputs of shape {shapes[0]}, "
+                f"but the validation data have inputs of shape {shapes[1]}",
+            )
         self.network = network
         self.likelihood = jax.tree.map(jnp.float32, likelihood)
         self.prior = jax.tree.map(jnp.float32, prior)
-        self.chunks = Chunks.cut(np.asarray(train.x), np.asarray(train.y), chunk or DEFAULT_CHUNK)
+        x, y = np.asarray(train.x), np.asarray(train.y)
+        self.chunks = Chunks.cut(x, y, chunk or fitting_chunk(network, x))
         self.validation = validation
         self.temperature = jnp.float32(temperature)
         self.tempers = tempers
+        self.precision = precision
         self.size = len(train)
 
     def tree_flatten_with_keys(self) -> tuple[tuple[tuple[Any, Any], ...], tuple[Any, ...]]:
         names = ("likelihood", "prior", "chunks", "validation", "temperature")
         children = tuple((jax.tree_util.GetAttrKey(name), getattr(self, name)) for name in names)
-        return children, (self.network, self.tempers, self.size)
+        return children, (self.network, self.tempers, self.precision, self.size)
 
     @classmethod
     def tree_unflatten(cls, static: tuple[Any, ...], children: Any) -> Posterior:
         self = object.__new__(cls)
         self.likelihood, self.prior, self.chunks, self.validation, self.temperature = children
-        self.network, self.tempers, self.size = static
+        self.network, self.tempers, self.precision, self.size = static
         return self
 
     @property
@@ -116,7 +134,7 @@ class Posterior:
 
     def init(self, key: jax.Array) -> Variables:
         """Fresh variables of the network for this data."""
-        return self.network.init(key, self.chunks.x[0, :1])
+        return self.network.init(jax.random.fold_in(key, FRESH), self.chunks.x[0, :1])
 
     def likelihood_terms(self, variables: Variables) -> jax.Array:
         """The log likelihood of every chunk, untempered, shape (chunks,)."""
@@ -125,7 +143,8 @@ class Posterior:
             outputs = self.network.apply(variables, chunk.x)
             return compensated(chunk.mask * self.likelihood.log_prob(outputs, chunk.y))
 
-        return jax.lax.map(term, self.chunks)
+        with jax.default_matmul_precision("float32"):
+            return jax.lax.map(term, self.chunks)
 
     def log_density(self, variables: Variables) -> jax.Array:
         """The tempered log density over all data."""
@@ -144,10 +163,11 @@ class Posterior:
             return jax.tree.map(jnp.add, total, jax.grad(log_likelihood)(params, chunk)), None
 
         params = variables["params"]
-        if self.chunks.mask.shape[0] == 1:
-            likelihood = jax.grad(log_likelihood)(params, trees.index(self.chunks, 0))
-        else:
-            likelihood, _ = jax.lax.scan(add, jax.tree.map(jnp.zeros_like, params), self.chunks)
+        with jax.default_matmul_precision(MATMUL[self.precision]):
+            if self.chunks.mask.shape[0] == 1:
+                likelihood = jax.grad(log_likelihood)(params, trees.index(self.chunks, 0))
+            else:
+                likelihood, _ = jax.lax.scan(add, jax.tree.map(jnp.zeros_like, params), self.chunks)
         prior = jax.grad(self.prior.log_density)(params)
         return jax.tree.map(
             lambda a, b: self.likelihood_weight * a + self.prior_weight * b, likelihood, prior
@@ -174,7 +194,8 @@ class Posterior:
         ``N/B sum_{i in rows} log p(y_i | w) + log p(w)``, tempered, for B rows drawn evenly.
         """
         x, y = self.chunks.rows()
-        outputs, stats = self.network.apply_train(variables, x[rows], key)
+        with jax.default_matmul_precision(MATMUL[self.precision]):
+            outputs, stats = self.network.apply_train(variables, x[rows], key)
         mean = jnp.mean(self.likelihood.log_prob(outputs, y[rows]))
         prior = self.prior.log_density(variables["params"])
         return self.likelihood_weight * self.size * mean + self.prior_weight * prior, stats
@@ -191,6 +212,7 @@ class Posterior:
             "prior": specs.encode(self.prior),
             "temperature": specs.encode(self.temperature),
             "tempers": self.tempers,
+            "precision": self.precision,
             "chunk": int(self.chunks.mask.shape[1]),
             "train": {"examples": self.size, "sha256": self.train.checksum()},
         }

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 import numpy as np
 
-from symbayes import evaluate, trees
+from symbayes import evaluate
 from symbayes.draws import Draws
 from symbayes.networks import Network
 from symbayes.posterior.likelihoods import Categorical, Gaussian, Likelihood
@@ -69,7 +69,9 @@ def predict(network: Network, likelihood: Likelihood, draws: Any, x: Any) -> Pre
     require(x.ndim >= 2 and len(x) > 0, f"inputs have an axis over examples, not shape {x.shape}")
     if not isinstance(draws, Draws):
         draws = Draws.from_variables(jax.tree.map(lambda leaf: np.asarray(leaf)[None, None], draws))
-    parts = [outputs(network, likelihood, block.variables, x) for block in draws.blocks(DRAWS_AT_ONCE)]
+    require(bool(draws.segments), "there are no draws to predict with: the run kept none")
+    blocks = (block.variables for block in draws.blocks(DRAWS_AT_ONCE))
+    parts = [joined(outputs(network, likelihood, variables, x), len(x)) for variables in blocks]
     values = np.concatenate(parts, axis=1)
     if isinstance(likelihood, Categorical):
         return CategoricalPredictive(values)
@@ -77,34 +79,37 @@ def predict(network: Network, likelihood: Likelihood, draws: Any, x: Any) -> Pre
     return GaussianPredictive(values, float(likelihood.scale))
 
 
-def outputs(network: Network, likelihood: Likelihood, variables: Any, x: np.ndarray) -> np.ndarray:
-    """Probabilities or means for stacked variables with leading axes (chain, draw)."""
-    chains, count = jax.tree.leaves(variables)[0].shape[:2]
-    flat = jax.tree.map(lambda a: np.reshape(a, (chains * count, *a.shape[2:])), variables)
-    columns = [_padded_draws(network, likelihood, flat, piece, chains * count) for piece in _pieces(x)]
-    joined = np.concatenate(columns, axis=1)[:, : len(x)]
-    return joined.reshape(chains, count, *joined.shape[1:])
+def outputs(network: Network, likelihood: Likelihood, variables: Any, x: Any) -> list[jax.Array]:
+    """Probabilities or means for stacked variables with leading axes (chain, draw), in pieces of `x`.
+
+    Each piece is (chain, draw, examples, outputs), the last one padded; they are computed while the
+    caller goes on.
+    """
+    return [_outputs(network, likelihood, variables, piece) for piece in _pieces(x)]
 
 
-def _pieces(x: np.ndarray) -> Iterator[np.ndarray]:
+def joined(pieces: Sequence[Any], examples: int) -> np.ndarray:
+    """What `outputs` gave, as one array without padding."""
+    return np.concatenate([np.asarray(piece) for piece in pieces], axis=2)[:, :, :examples]
+
+
+def _pieces(x: Any) -> Iterator[Any]:
     """Inputs in pieces of one size, so that they compile once; the last is padded."""
     size = min(len(x), INPUTS_AT_ONCE)
     for start in range(0, len(x), size):
         piece = x[start : start + size]
-        yield np.concatenate([piece, np.repeat(piece[:1], size - len(piece), axis=0)])
-
-
-def _padded_draws(
-    network: Network, likelihood: Likelihood, flat: Any, x: np.ndarray, count: int
-) -> np.ndarray:
-    """Draws in groups of one size, for the same reason."""
-    groups = []
-    for start in range(0, count, DRAWS_AT_ONCE):
-        rows = np.minimum(np.arange(start, start + DRAWS_AT_ONCE), count - 1)
-        groups.append(np.asarray(_apply_group(network, likelihood, trees.index(flat, rows), x)))
-    return np.concatenate(groups)[:count]
+        short = size - len(piece)
+        yield piece if not short else np.concatenate([piece, np.repeat(piece[:1], short, axis=0)])
 
 
 @functools.partial(jax.jit, static_argnames="network")
-def _apply_group(network: Network, likelihood: Likelihood, variables: Any, x: jax.Array) -> jax.Array:
-    return jax.vmap(lambda v: likelihood.predict(network.apply(v, x)))(variables)
+def _outputs(network: Network, likelihood: Likelihood, variables: Any, x: jax.Array) -> jax.Array:
+    chains, count = jax.tree.leaves(variables)[0].shape[:2]
+    flat = jax.tree.map(lambda leaf: leaf.reshape(chains * count, *leaf.shape[2:]), variables)
+    with jax.default_matmul_precision("float32"):
+        values = jax.lax.map(
+            lambda v: likelihood.predict(network.apply(v, x)),
+            flat,
+            batch_size=min(DRAWS_AT_ONCE, chains * count),
+        )
+    return values.reshape(chains, count, *values.shape[1:])

@@ -2,7 +2,7 @@
 
 An exact accept step needs small differences of large energies.  A float32 sum over a million
 terms loses them; here each addition keeps its rounding error (Knuth's two-sum) and the errors
-are summed alongside, in one reduction over pairs (sum, error).
+are summed alongside, in a reduction over pairs (sum, error).
 
 Reference: Ogita, Rump & Oishi (2005), Accurate sum and dot product.
 """
@@ -13,6 +13,8 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+
+LANES = 1024
 
 
 def two_sum(a: jax.Array, b: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -25,12 +27,32 @@ def two_sum(a: jax.Array, b: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 def compensated(*terms: jax.Array) -> jax.Array:
     """The sum of all elements of all arrays, as accurate as if summed in twice the precision."""
-    values = jnp.concatenate([jnp.ravel(term) for term in terms])
-    zero = jnp.zeros((), values.dtype)
+    return _sum(jnp.concatenate([jnp.ravel(term) for term in terms]))
 
+
+@jax.custom_jvp
+def _sum(values: jax.Array) -> jax.Array:
+    errors = jnp.zeros_like(values)
+    if values.size > LANES:
+        # Columns first: many short sums side by side keep a device busy, one long one does not.
+        rows = -(-values.size // LANES)
+        values = jnp.pad(values, (0, rows * LANES - values.size)).reshape(rows, LANES)
+        values, errors = _sum_first_axis(values, jnp.zeros_like(values))
+    total, error = _sum_first_axis(values, errors)
+    return total + error
+
+
+@_sum.defjvp
+def _sum_jvp(primals: Any, tangents: Any) -> tuple[jax.Array, jax.Array]:
+    """A sum is linear, and its derivative needs no compensation."""
+    return _sum(*primals), jnp.sum(*tangents)
+
+
+def _sum_first_axis(values: jax.Array, errors: jax.Array) -> tuple[jax.Array, jax.Array]:
     def add(a: Any, b: Any) -> tuple[jax.Array, jax.Array]:
         total, error = two_sum(a[0], b[0])
         return total, a[1] + b[1] + error
 
-    total, error = jax.lax.reduce((values, jnp.zeros_like(values)), (zero, zero), add, (0,))
-    return total + error
+    zero = jnp.zeros((), values.dtype)
+    total, error = jax.lax.reduce((values, errors), (zero, zero), add, (0,))
+    return total, error

@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 
 import jax
@@ -22,6 +21,7 @@ from symbayes.posterior import CategoricalPredictive, Predictive
 from symbayes.report import figures, page
 from symbayes.report.compare import Comparison, compare_predictives
 from symbayes.report.contents import Figure, Section, Table
+from symbayes.specs import installed_versions
 
 UNCERTAIN_IMAGES = 8
 
@@ -74,9 +74,10 @@ class Report:
                 f"{metric} {value:.1%}" if metric == "accuracy" else f"{metric} {value:.3f}"
                 for metric, value in self.comparison.rows[name].items()
             )
+            given = run.run.config["posterior"]["train"]["examples"]
             lines.append(
-                f"{name}: {run.draws.chains} chains of {len(run.draws)} draws from the posterior of "
-                f"{weights:,} weights given {run.run.config['posterior']['train']['examples']:,} examples; "
+                f"{name}: {_counted(run.draws.chains, 'chain')} of {_counted(len(run.draws), 'draw')} "
+                f"from the posterior of {weights:,} weights given {given:,} examples; "
                 f"on {self.comparison.examples:,} test examples {numbers}."
             )
         return "\n\n".join(lines)
@@ -165,6 +166,10 @@ def _mixing_row(values: np.ndarray, rhats: np.ndarray) -> list[float]:
     ]
 
 
+def _counted(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
 def _flat_weights(run: Reopened) -> np.ndarray:
     return np.asarray(trees.ravel(run.draws.variables["params"], batch_dims=2))
 
@@ -182,22 +187,21 @@ def _traces(name: str, run: Reopened) -> list[Figure]:
         acceptance = stats.get("acceptance")
         energies = np.concatenate(burn_in, axis=1) if burn_in else None
         return [figures.traces(stats["energy"], acceptance, energies)]
-    losses = np.asarray([line["losses"] for line in metrics if "losses" in line])
-    if len(losses) < 2:
+    parts = [np.asarray(line["losses"]) for line in metrics if "losses" in line]
+    if not parts:
         return []
-    share = np.linspace(0, 1, len(losses) + 1)[1:]
-    series = {f"member {i + 1}": (share * 100, losses[:, i]) for i in range(losses.shape[1])}
-    return [
-        figures.curves(series, "share of the training, %", "loss per example, nats", f"Training of {name}")
-    ]
+    losses = np.concatenate(parts, axis=1)
+    share = np.linspace(0, 100, losses.shape[1] + 1)[1:]
+    series = {f"member {i + 1}": (share, member) for i, member in enumerate(losses)}
+    title = f"Training of {name}"
+    return [figures.curves(series, "share of the training (%)", "loss per example (nats)", title)]
 
 
 def provenance(runs: Mapping[str, Reopened]) -> dict[str, str]:
     """Where the page comes from."""
     return {
         "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
-        "symbayes": version("symbayes"),
-        "jax": jax.__version__,
+        "versions": ", ".join(f"{name} {number}" for name, number in installed_versions().items()),
         "hardware": f"{jax.device_count()} x {jax.devices()[0].device_kind}, {platform.machine()}",
         "made": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
         **{f"run {name}": str(run.run.path) for name, run in runs.items()},

@@ -1,0 +1,34 @@
+"""How many examples fit in memory at once in a gradient."""
+
+from __future__ import annotations
+
+import math
+
+import jax
+import numpy as np
+
+from symbayes.networks import Network
+
+CPU_BUDGET = 512e6
+"""Bytes for one chain's activations on a CPU; the same everywhere, so that runs can move between machines."""
+
+DEVICE_SHARE = 1 / 32
+"""Share of an accelerator's memory for one chain's activations."""
+
+KEPT = 3
+"""A gradient keeps about so many numbers for each that the forward pass makes."""
+
+
+def fitting_chunk(network: Network, x: np.ndarray) -> int:
+    """Examples per chunk such that a gradient's working memory stays within the budget."""
+    stats = jax.devices()[0].memory_stats() or {}
+    budget = stats["bytes_limit"] * DEVICE_SHARE if "bytes_limit" in stats else CPU_BUDGET
+    return max(1, min(len(x), int(budget / (KEPT * activation_bytes(network, x)))))
+
+
+def activation_bytes(network: Network, x: np.ndarray) -> int:
+    """What the forward pass makes for one example, counted over the equations of its program."""
+    example = jax.ShapeDtypeStruct((1, *x.shape[1:]), x.dtype)
+    variables = jax.eval_shape(network.init, jax.random.key(0), example)
+    made = [out.aval for eqn in jax.make_jaxpr(network.apply)(variables, example).eqns for out in eqn.outvars]
+    return sum(math.prod(getattr(aval, "shape", ())) * 4 for aval in made)

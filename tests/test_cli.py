@@ -1,0 +1,128 @@
+"""The command line: what it does, what it says, and its exit codes."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from symbayes.cli import main
+
+QUICK = ["--hidden", "4", "--chains", "2"]
+HMC = [
+    "sample",
+    "hmc",
+    "--step-size",
+    "0.02",
+    "--trajectory",
+    "0.06",
+    "--burn-in",
+    "2",
+    "--draws",
+    "4",
+    *QUICK,
+]
+
+
+@pytest.fixture(scope="module")
+def sampled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("cli") / "hmc"
+    assert main([*HMC, "--store", str(folder)]) == 0
+    return folder
+
+
+def test_sampling_again_reads_the_run_back(sampled: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = (sampled / "journal.jsonl").read_bytes()
+    assert main([*HMC, "--store", str(sampled)]) == 0
+    output = capsys.readouterr().out
+    assert "2 chains x 4 draws of 310 numbers" in output
+    assert f"symbayes report {sampled}" in output
+    assert (sampled / "journal.jsonl").read_bytes() == before
+
+
+def test_another_configuration_is_refused_and_named(
+    sampled: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*HMC, "--prior-scale", "0.7", "--store", str(sampled)]) == 2
+    error = capsys.readouterr().err
+    assert "holds a run of another configuration" in error
+    assert "prior.scale: 0.5 there, 0.7 now" in error
+    assert "Traceback" not in error
+
+
+def test_an_ensemble_starts_where_hmc_ended(sampled: Path, tmp_path: Path) -> None:
+    store = tmp_path / "ensemble"
+    assert (
+        main(["sample", "ensemble", "--epochs", "1", *QUICK, "--start", str(sampled), "--store", str(store)])
+        == 0
+    )
+    assert (store / "config.json").read_text().count(str(sampled)) == 1
+
+
+def test_evaluate_and_report(sampled: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", str(sampled)]) == 0
+    assert re.search(r"accuracy.*NLL.*Brier.*ECE", capsys.readouterr().out)
+    page = tmp_path / "page.html"
+    assert main(["report", str(sampled), "--out", str(page)]) == 0
+    assert page.as_uri() in capsys.readouterr().out.replace("\n", "")
+    assert page.read_text().startswith("<!DOCTYPE html>")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["sample", "hmc", "--step-size", "-1"], "step_size must be a positive number, not -1.0"),
+        (["sample", "hmc", "--step-size", "0.1", "--draws", "0"], "draws must be a positive number, not 0"),
+        (["sample", "hmc", "--step-size", "0.1", "--data", "digit"], "digits"),
+        (
+            ["sample", "hmc", "--step-size", "0.1", "--temperature", "0"],
+            "temperature must be a positive number",
+        ),
+        (["sample", "ensemble", "--hidden", "-3"], "layer widths are positive integers"),
+        (["evaluate", "/nowhere"], "/nowhere is not a run"),
+        (["evaluate"], "name at least one run folder"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_two(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    error = capsys.readouterr().err.strip()
+    assert error.startswith("symbayes: ")
+    assert message in error
+    assert "\n" not in error
+
+
+def test_an_unwritable_store_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    assert main([*HMC, "--store", str(tmp_path / "file" / "run")]) == 2
+    assert "choose another folder" in capsys.readouterr().err
+
+
+def test_divergence_names_the_remedy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["sample", "ensemble", "--optimizer", "sgd", "--learning-rate", "1e30", "--epochs", "3"]
+    assert main([*arguments, *QUICK, "--store", str(tmp_path / "run")]) == 1
+    error = capsys.readouterr().err
+    assert "diverged in block" in error
+    assert "smaller learning_rate" in error
+
+
+@pytest.mark.parametrize(
+    "command", [[], ["sample"], ["sample", "hmc"], ["evaluate"], ["report"], ["data"], ["demo"]]
+)
+def test_every_command_has_help(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit:
+        main([*command, "--help"])
+    assert exit.value.code == 0
+    assert "usage: symbayes" in capsys.readouterr().out
+
+
+def test_a_missing_option_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit:
+        main(["sample", "hmc"])
+    assert exit.value.code == 2
+    assert "--step-size" in capsys.readouterr().err
+
+
+def test_data_list_shows_the_embedded_set(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["data", "list"]) == 0
+    assert re.search(r"digits.*embedded", capsys.readouterr().out)

@@ -44,7 +44,7 @@ test: $(VENV)/.dev  ## run the tests
 lint: $(VENV)/.dev  ## style, formatting, import contracts
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/lint-imports
+	@$(BIN)/lint-imports --no-logo
 
 types: $(VENV)/.dev  ## static types
 	@$(BIN)/pyright --pythonpath $(BIN)/python

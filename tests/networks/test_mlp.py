@@ -1,5 +1,6 @@
 """The perceptron against plain numpy, its size, and the configurations that it refuses."""
 
+import itertools
 import math
 from typing import Any
 
@@ -53,7 +54,10 @@ def test_forward_is_that_of_plain_numpy(activation: Any, bias: bool) -> None:
     x = np.random.default_rng(1).normal(size=(5, 2, 3)).astype(np.float32)
     variables = random_variables(network, x, seed=2)
     np.testing.assert_allclose(
-        network.apply(variables, jnp.asarray(x)), plain_forward(variables, x, activation), rtol=1e-4, atol=1e-4
+        network.apply(variables, jnp.asarray(x)),
+        plain_forward(variables, x, activation),
+        rtol=1e-4,
+        atol=1e-4,
     )
 
 
@@ -62,7 +66,9 @@ def test_eleven_layers_are_applied_in_their_order() -> None:
     network = mlp(hidden=tuple(range(3, 14)), outputs=2, activation="tanh")
     x = np.random.default_rng(3).normal(size=(4, 2)).astype(np.float32)
     variables = random_variables(network, x, seed=4)
-    np.testing.assert_allclose(network.apply(variables, jnp.asarray(x)), plain_forward(variables, x, "tanh"), atol=1e-4)
+    np.testing.assert_allclose(
+        network.apply(variables, jnp.asarray(x)), plain_forward(variables, x, "tanh"), atol=1e-4
+    )
     kernels = [name for name in trees.names(variables) if name.endswith("kernel")]
     layers = [*(f"hidden{i}" for i in range(1, 12)), "output"]
     assert kernels == [f"params/{layer}/kernel" for layer in layers]
@@ -74,9 +80,7 @@ def test_number_of_parameters(hidden: list[int], outputs: int, inputs: int, bias
     network = mlp(hidden, outputs, bias=bias)
     variables = jax.eval_shape(network.init, jax.random.key(0), np.zeros((1, inputs), np.float32))
     widths = [inputs, *hidden, outputs]
-    assert trees.size(variables["params"]) == sum(
-        (a + bias) * b for a, b in zip(widths[:-1], widths[1:], strict=True)
-    )
+    assert trees.size(variables["params"]) == sum((a + bias) * b for a, b in itertools.pairwise(widths))
     assert variables["stats"] == {}
 
 

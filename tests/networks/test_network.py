@@ -43,7 +43,7 @@ class Remembering(Spec):
     """A module with state of a kind that a network does not carry."""
 
     def build(self, example_shape: tuple[int, ...], rngs: nnx.Rngs) -> nnx.Module:
-        module = nnx.Linear(example_shape[0], 1, rngs=rngs)
+        module: Any = nnx.Linear(example_shape[0], 1, rngs=rngs)
         module.cache = nnx.Cache(jnp.zeros(3))
         return module
 
@@ -81,7 +81,9 @@ def test_equality_and_hash_are_those_of_the_spec() -> None:
     assert NNXNetwork(Noisy(0.5)) != NNXNetwork(Noisy(0.4))
 
 
-@pytest.mark.parametrize("made", [mlp(hidden=(), outputs=1, bias=False), mlp((5, 6), 2, "gelu"), NNXNetwork(Noisy(0.1))])
+@pytest.mark.parametrize(
+    "made", [mlp(hidden=(), outputs=1, bias=False), mlp((5, 6), 2, "gelu"), NNXNetwork(Noisy(0.1))]
+)
 def test_spec_survives_json(made: NNXNetwork) -> None:
     again = from_spec(json.loads(json.dumps(specs.encode(made.spec))))
     assert again == made
@@ -89,7 +91,7 @@ def test_spec_survives_json(made: NNXNetwork) -> None:
 
 
 def test_unknown_spec_is_refused() -> None:
-    with pytest.raises(ValueError, match="unknown kind 'Nothing': known here are .*MLP"):
+    with pytest.raises(ValueError, match=r"unknown kind 'Nothing': known here are .*MLP"):
         from_spec({"kind": "Nothing"})
 
 
@@ -110,14 +112,18 @@ def test_evaluation_without_a_key_is_deterministic(network: NNXNetwork, variable
     np.testing.assert_allclose(first, np.concatenate([x, x], axis=1), rtol=1e-4)
 
 
-def test_a_key_switches_dropout_on_and_reproduces_it(network: NNXNetwork, variables: Any, x: jax.Array) -> None:
+def test_a_key_switches_dropout_on_and_reproduces_it(
+    network: NNXNetwork, variables: Any, x: jax.Array
+) -> None:
     outputs = network.apply(variables, x, jax.random.key(1))
     np.testing.assert_array_equal(outputs, network.apply(variables, x, jax.random.key(1)))
     assert not np.array_equal(outputs, network.apply(variables, x, jax.random.key(2)))
     dropped = np.asarray(outputs) == 0
     # A thousand masks for each layer; five standard errors of a fair coin.
     assert abs(dropped.mean() - 0.5) < 5 * 0.5 / np.sqrt(dropped.size)
-    np.testing.assert_allclose(np.asarray(outputs)[~dropped], 2 * np.concatenate([x, x], 1)[~dropped], rtol=1e-4)
+    np.testing.assert_allclose(
+        np.asarray(outputs)[~dropped], 2 * np.concatenate([x, x], 1)[~dropped], rtol=1e-4
+    )
 
 
 def test_every_dropout_has_its_own_mask(network: NNXNetwork, variables: Any, x: jax.Array) -> None:
@@ -125,7 +131,9 @@ def test_every_dropout_has_its_own_mask(network: NNXNetwork, variables: Any, x: 
     assert abs((first == second).mean() - 0.5) < 5 * 0.5 / np.sqrt(first.size)
 
 
-def test_evaluation_uses_the_statistics_and_leaves_them(network: NNXNetwork, variables: Any, x: jax.Array) -> None:
+def test_evaluation_uses_the_statistics_and_leaves_them(
+    network: NNXNetwork, variables: Any, x: jax.Array
+) -> None:
     shifted = {**variables, "stats": {"norm": {"mean": jnp.full(20, 3.0), "var": jnp.full(20, 4.0)}}}
     expected = np.concatenate([(x - 3) / 2] * 2, axis=1)
     np.testing.assert_allclose(network.apply(shifted, x), expected, rtol=1e-3, atol=1e-4)
@@ -134,7 +142,9 @@ def test_evaluation_uses_the_statistics_and_leaves_them(network: NNXNetwork, var
     np.testing.assert_array_equal(shifted["stats"]["norm"]["mean"], 3.0)
 
 
-def test_training_uses_the_batch_and_returns_new_statistics(network: NNXNetwork, variables: Any, x: jax.Array) -> None:
+def test_training_uses_the_batch_and_returns_new_statistics(
+    network: NNXNetwork, variables: Any, x: jax.Array
+) -> None:
     train = jax.jit(network.apply_train)
     outputs, stats = train(variables, x, jax.random.key(5))
     assert jax.tree.structure(stats) == jax.tree.structure(variables["stats"])
@@ -168,11 +178,13 @@ def test_variables_of_other_shapes_are_refused_by_name(x: jax.Array) -> None:
     variables = mlp(hidden=(4,)).init(jax.random.key(0), x)
     with pytest.raises(ValueError, match=r"hidden1/\w+ has shape .*4.* for inputs of shape \(20,\) .*5"):
         mlp(hidden=(5,)).apply(variables, x)
-    with pytest.raises(ValueError, match=r"kernel has shape \(20, 4\), but for inputs of shape \(3,\) .*\(3, 4\)"):
+    with pytest.raises(
+        ValueError, match=r"kernel has shape \(20, 4\), but for inputs of shape \(3,\) .*\(3, 4\)"
+    ):
         mlp(hidden=(4,)).apply(variables, x[:, :3])
 
 
 def test_state_of_an_unknown_kind_is_refused(x: jax.Array) -> None:
     network = NNXNetwork(Remembering())
-    with pytest.raises(TypeError, match="state that is neither Param, BatchStat nor Rng: .*cache"):
+    with pytest.raises(TypeError, match=r"state that is neither Param, BatchStat nor Rng: .*cache"):
         network.apply(network.init(jax.random.key(0), x), x)

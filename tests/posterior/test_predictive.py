@@ -61,7 +61,9 @@ def test_draws_in_several_segments(tiny: sb.Posterior, draws: sb.Draws, x: Any, 
     np.testing.assert_allclose(made.probs, expected, atol=1e-5)  # type: ignore[union-attr]
 
 
-def test_one_tree_of_variables_is_one_draw(tiny: sb.Posterior, draws: sb.Draws, x: Any, expected: Any) -> None:
+def test_one_tree_of_variables_is_one_draw(
+    tiny: sb.Posterior, draws: sb.Draws, x: Any, expected: Any
+) -> None:
     made = tiny.predict(trees.index(draws.variables, (1, 3)), x)
     assert isinstance(made, CategoricalPredictive)
     assert made.probs.shape == (1, 1, INPUTS, 10)
@@ -114,5 +116,7 @@ def test_no_draws_are_refused(tiny: sb.Posterior, x: np.ndarray) -> None:
 
 def test_draws_of_another_network_are_refused(tiny: sb.Posterior, x: np.ndarray) -> None:
     foreign = {"params": {"layer": {"kernel": np.zeros((1, 1, 64, 10), np.float32)}}}
-    with pytest.raises(ValueError, match="variables of another network: missing .*hidden1/bias.* surplus .*layer"):
+    with pytest.raises(
+        ValueError, match=r"variables of another network: missing .*hidden1/bias.* surplus .*layer"
+    ):
         tiny.predict(sb.Draws.from_variables(foreign), x)

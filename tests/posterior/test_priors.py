@@ -33,7 +33,9 @@ def test_every_kind_is_a_prior_and_a_pytree(kind: type) -> None:
 @given(seeds, st.floats(0.05, 20))
 def test_log_density_is_scipys_normal(seed: int, scale: float) -> None:
     params = weights(seed)
-    expected = sum(scipy.stats.norm.logpdf(leaf.astype(np.float64), 0, scale).sum() for leaf in params.values())
+    expected = sum(
+        scipy.stats.norm.logpdf(leaf.astype(np.float64), 0, scale).sum() for leaf in params.values()
+    )
     assert float(Normal(scale).log_density(params)) == pytest.approx(expected, rel=1e-5, abs=1e-4)
 
 
@@ -63,7 +65,9 @@ def test_log_ratio_survives_where_totals_cancel() -> None:
 def test_moments_of_draws() -> None:
     """Four standard errors each way: 1 seed in 5,000 would fail, and the seed is fixed."""
     scale, count = 0.3, 40_000
-    draw = Normal(scale).sample(jax.random.key(3), {"a": np.zeros((count // 2,)), "b": np.zeros((count // 4, 2))})
+    draw = Normal(scale).sample(
+        jax.random.key(3), {"a": np.zeros((count // 2,)), "b": np.zeros((count // 4, 2))}
+    )
     values = np.asarray(trees.ravel(draw), np.float64)
     assert abs(values.mean()) < 4 * scale / math.sqrt(count)
     assert abs(values.var() / scale**2 - 1) < 4 * math.sqrt(2 / count)

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from symbayes.posterior.sums import compensated, two_sum
@@ -59,6 +59,16 @@ def test_plain_float32_sum_fails_where_compensated_holds() -> None:
         naive += term
     assert naive != 300
     assert float(compensated(jnp.asarray(terms))) == 300
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=10)
+def test_long_sums_are_as_accurate(seed: int) -> None:
+    """Nearly everything cancels, over eight orders of magnitude."""
+    rng = np.random.default_rng(seed)
+    half = (rng.normal(size=2500) * 10.0 ** rng.uniform(-4, 4, size=2500)).astype(np.float32)
+    array = rng.permutation(np.concatenate([half, -half, rng.normal(size=7).astype(np.float32)]))
+    assert abs(float(summed(array)) - math.fsum(array.astype(np.float64))) <= bound(array)
 
 
 @given(st.lists(st.tuples(moderate, moderate, moderate), min_size=4, max_size=4))

@@ -31,7 +31,7 @@ from symbayes import specs
 from symbayes.draws import files, journal
 from symbayes.draws.draws import Draws
 
-INFORMATIVE = ("versions", "created", "devices", "about")
+INFORMATIVE = ("versions", "created", "devices", "about", "derived_from")
 """Parts of a configuration that may differ when a run is resumed."""
 
 

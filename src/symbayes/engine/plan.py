@@ -29,15 +29,16 @@ class Work:
 
 @dataclass(frozen=True)
 class Plan:
-    """`units` of `steps` steps, in blocks of about `block_steps` steps."""
+    """`units` of `steps` steps, in blocks of about `block_steps` steps and at most `slots` units."""
 
     units: int
     steps: int
     block_steps: int
+    slots: int
 
     @property
     def units_per_block(self) -> int:
-        return min(self.units, max(1, self.block_steps // self.steps))
+        return min(self.slots, max(1, self.block_steps // self.steps))
 
     @property
     def pieces(self) -> int:
@@ -54,16 +55,24 @@ class Plan:
         return Work(first, min(self.units_per_block, self.units - first), piece)
 
 
-def steps_per_block(posterior: Posterior, chains: int, examples_per_step: int, draw_every: int) -> int:
+def steps_per_block(posterior: Posterior, chains: int, examples_per_step: int) -> int:
     """Steps that make a block of about a second, from a count of operations.
 
     Six operations per weight and example is what a dense layer's gradient takes, and a step of a
-    tiny network costs as much as `SMALLEST_STEP` of them.  The draws of a block, one in `draw_every`
-    steps, stay within 64 MB.
+    tiny network costs as much as `SMALLEST_STEP` of them.
     """
-    weights = trees.size(jax.eval_shape(posterior.init, jax.random.key(0)))
-    operations = max(6.0 * weights * examples_per_step * chains, SMALLEST_STEP)
+    operations = 6.0 * _weights(posterior) * examples_per_step * chains
     per_second = 3e10 if jax.default_backend() == "cpu" else 1e13
-    by_time = int(per_second / operations)
-    by_memory = draw_every * max(1, int(64e6 / (4.0 * weights * chains)))
-    return max(1, min(by_time, by_memory))
+    return max(1, int(per_second / max(operations, SMALLEST_STEP)))
+
+
+def draw_slots(posterior: Posterior, chains: int) -> int:
+    """Draws that a block has room for: at most 64 of each chain, and 16 MB.
+
+    It depends on the network alone, so that no hyper-parameter changes the shape of a block.
+    """
+    return max(1, min(64, int(16e6 / (4.0 * _weights(posterior) * chains))))
+
+
+def _weights(posterior: Posterior) -> int:
+    return trees.size(jax.eval_shape(posterior.init, jax.random.key(0)))

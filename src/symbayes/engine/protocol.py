@@ -40,10 +40,10 @@ class State:
 class Block:
     """What one call of `advance` made; a block may hold no draws.
 
-    `variables` and `stats` have leading axes (chain, draw), of which those in `kept` are draws (it is
-    cut on the host, where it needs no compiling), and `first` is the number of the first draw within
-    the run.  `metrics` are a few numbers (or short lists of them) about the block, shown with the
-    progress and kept with the run.
+    `variables` and `stats` have leading axes (chain, draw), of which those in `kept` are draws (they are
+    cut on the host, where that needs no compiling), and `first` is the number of the first draw within
+    the run.  `metrics` are a few numbers about the block, shown with the progress; `traces` have axes
+    (chain, step), of which the first `done` steps count, draws or not.  Both are kept with the run.
     """
 
     variables: Any = None
@@ -51,6 +51,8 @@ class Block:
     kept: range = range(0)
     first: int = 0
     metrics: Mapping[str, Any] = field(default_factory=dict)
+    traces: Mapping[str, Any] = field(default_factory=dict)
+    done: int = 0
 
 
 @runtime_checkable

@@ -19,13 +19,13 @@ import jax
 import numpy as np
 from jax.sharding import Mesh
 
-from symbayes import specs, trees
+from symbayes import specs
 from symbayes.draws import Draws, Run
-from symbayes.draws.files import sha256
 from symbayes.engine import placement, states
 from symbayes.engine.observers import Memory, Observer
 from symbayes.engine.progress import Bar, interrupt_after_block, wanted
 from symbayes.engine.protocol import Block, Method, State
+from symbayes.engine.record import configuration
 from symbayes.posterior import Posterior
 from symbayes.specs import require
 
@@ -75,7 +75,9 @@ def run(
         posterior = placement.place_posterior(posterior, mesh)
     method = _resolved(method, posterior, store)
     job = _Job(method, posterior, tuple(observers), keep, mesh)
-    config = {**_configuration(job, seed, start), "about": dict(about or {})}
+    config = configuration(method, posterior, seed, start, observers, keep, mesh) | {
+        "about": dict(about or {})
+    }
     with _sink(store, config) as sink:
         state, memories = job.begin(seed, start, sink)
         with (
@@ -151,6 +153,7 @@ class _Job:
     ) -> dict[str, Memory]:
         """Check a block, let the observers remember it, and commit it."""
         metrics = {name: np.asarray(value) for name, value in made.metrics.items()}
+        metrics |= {name: np.asarray(value)[:, : made.done] for name, value in made.traces.items()}
         kept = slice(made.kept.start, made.kept.stop)
         drawn, seen = jax.tree.map(
             lambda leaf: np.asarray(leaf)[:, kept], ((made.variables, made.stats), seen)
@@ -219,30 +222,6 @@ def _resolved(method: Method, posterior: Posterior, store: str | Path | None) ->
         name: fields[name] for name in fields if getattr(method, name, 0) is None and fields[name] is not None
     }
     return dataclasses.replace(resolved, **left_open)  # type: ignore[type-var]
-
-
-def _configuration(job: _Job, seed: int, start: Any) -> dict[str, Any]:
-    return {
-        "format": 1,
-        "method": specs.encode(job.method),
-        "posterior": job.posterior.describe(),
-        "seed": seed,
-        "start": _described_start(start),
-        "keep": job.keep,
-        "observers": sorted(observer.name for observer in job.observers),
-        "blocks": job.method.blocks(job.posterior),
-        "versions": specs.installed_versions(),
-        "devices": [jax.devices()[0].device_kind, 1 if job.mesh is None else job.mesh.size],
-    }
-
-
-def _described_start(start: Any) -> dict[str, Any] | None:
-    if start is None:
-        return None
-    path = start.path if isinstance(start, Draws) else None
-    variables = start.variables if isinstance(start, Draws) else start
-    content = b"".join(np.asarray(leaf).tobytes() for leaf in trees.flatten(variables).values())
-    return {"sha256": sha256(content), "derived_from": str(path) if path else None}
 
 
 def _thinned(draws: Draws, first: int, keep: int) -> Draws | None:

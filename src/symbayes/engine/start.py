@@ -7,6 +7,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from symbayes import trees
 from symbayes.draws import Draws
@@ -25,7 +26,7 @@ def start_variables(posterior: Posterior, key: jax.Array, chains: int, start: An
         return fresh_variables(posterior, key, chains)
     if isinstance(start, Draws):
         last = start.select(draws=slice(len(start) - 1, None)).variables
-        start = trees.index(last, (jnp.arange(chains) % start.chains, 0))
+        start = trees.index(last, (np.arange(chains) % start.chains, 0))
     wanted = trees.shapes(jax.eval_shape(posterior.init, key))
     given = trees.shapes(start)
     require(

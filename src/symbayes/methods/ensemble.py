@@ -33,6 +33,9 @@ from symbayes.specs import require, require_positive
 Optimizer = Literal["adam", "sgd"]
 Schedule = Literal["constant", "cosine"]
 
+SLOTS = 64
+"""Epochs that a block has room for."""
+
 OPTIMIZERS = {"adam": optax.scale_by_adam, "sgd": lambda: optax.trace(decay=0.9)}
 
 
@@ -74,12 +77,12 @@ class DeepEnsemble:
 
     def resolve(self, posterior: Posterior) -> DeepEnsemble:
         batch = min(self.batch, posterior.size)
-        steps = steps_per_block(posterior, self.chains, batch, draw_every=posterior.size // batch)
+        steps = steps_per_block(posterior, self.chains, batch)
         return dataclasses.replace(self, batch=batch, block_steps=self.block_steps or steps)
 
     def plan(self, posterior: Posterior) -> Plan:
         assert self.block_steps is not None, "resolve the method first"
-        return Plan(self.epochs, posterior.size // self.batch, self.block_steps)
+        return Plan(self.epochs, posterior.size // self.batch, self.block_steps, SLOTS)
 
     def blocks(self, posterior: Posterior) -> int:
         return self.plan(posterior).blocks
@@ -105,21 +108,20 @@ class DeepEnsemble:
             jnp.int32(plan.pieces),
         )
         counts = tuple(jnp.int32(value) for value in (work.first, work.count, work.piece))
-        state, losses = _advance(
+        state, loss, losses = _advance(
             posterior,
             state,
             settings,
             *counts,
             batch=self.batch,
             optimizer=self.optimizer,
-            slots=plan.units_per_block,
+            slots=SLOTS,
         )
-        losses = losses[:, : work.count]
-        metrics = {"loss": jnp.mean(losses), "losses": losses}
+        made = Block(metrics={"loss": loss}, traces={"losses": losses}, done=work.count)
         if block < plan.blocks - 1:
-            return state, Block(metrics=metrics)
+            return state, made
         variables, stats = _draw(posterior, state.chains.variables)
-        return state, Block(variables, stats, kept=range(1), metrics=metrics)
+        return state, dataclasses.replace(made, variables=variables, stats=stats, kept=range(1))
 
     def finish(self, posterior: Posterior, state: State) -> None:
         return None
@@ -160,9 +162,9 @@ def _advance(
     batch: int,
     optimizer: Optimizer,
     slots: int,
-) -> tuple[State, jax.Array]:
-    """Piece number `piece` of the epochs `first` .. `first + count`, and the mean loss of each member
-    in each epoch."""
+) -> tuple[State, jax.Array, jax.Array]:
+    """Piece number `piece` of the epochs `first` .. `first + count`; the mean loss, and that of each
+    member in each epoch."""
     chains = jax.tree.leaves(state.chains.variables)[0].shape[0]
     keys = chain_keys(jax.random.wrap_key_data(state.key), chains)
     steps = posterior.size // batch
@@ -188,7 +190,7 @@ def _advance(
 
     start = (state.chains, jnp.zeros((chains, slots)))
     member, losses = jax.lax.fori_loop(0, count, epoch, start)
-    return State(state.key, member), losses
+    return State(state.key, member), jnp.sum(losses) / (count * chains), losses
 
 
 def _train(

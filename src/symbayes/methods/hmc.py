@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 
-from symbayes.engine.plan import Plan, steps_per_block
+from symbayes.engine.plan import Plan, draw_slots, steps_per_block
 from symbayes.engine.protocol import Block, State
 from symbayes.engine.start import start_variables
 from symbayes.methods.adaptation import DualAveraging
@@ -80,8 +80,7 @@ class HMC:
         method = dataclasses.replace(self, trajectory=max(trajectory, self.step_size))
         return dataclasses.replace(
             method,
-            block_steps=self.block_steps
-            or steps_per_block(posterior, self.chains, posterior.size, method.leapfrog_steps),
+            block_steps=self.block_steps or steps_per_block(posterior, self.chains, posterior.size),
         )
 
     @property
@@ -90,12 +89,13 @@ class HMC:
         assert self.trajectory is not None, "resolve the method first"
         return max(1, math.ceil(self.trajectory / self.step_size * (1 - ROUNDING)))
 
-    def plan(self) -> Plan:
+    def plan(self, posterior: Posterior) -> Plan:
         assert self.block_steps is not None, "resolve the method first"
-        return Plan(self.burn_in + self.draws, self.leapfrog_steps, self.block_steps)
+        slots = draw_slots(posterior, self.chains)
+        return Plan(self.burn_in + self.draws, self.leapfrog_steps, self.block_steps, slots)
 
     def blocks(self, posterior: Posterior) -> int:
-        return self.plan().blocks
+        return self.plan(posterior).blocks
 
     def kept(self) -> int:
         return self.draws
@@ -106,7 +106,7 @@ class HMC:
     def init(self, posterior: Posterior, key: jax.Array, start: Any = None) -> State:
         variables = start_variables(posterior, key, self.chains, start)
         chain = locate(posterior, variables)
-        if self.plan().pieces > 1:
+        if self.plan(posterior).pieces > 1:
             zeros = jax.tree.map(jnp.zeros_like, chain.variables["params"])
             chain = dataclasses.replace(
                 chain, flight=Flight(chain.variables["params"], chain.gradient, zeros)
@@ -114,27 +114,28 @@ class HMC:
         return State(jax.random.key_data(key), chain, DualAveraging.start(self.step_size))
 
     def advance(self, posterior: Posterior, state: State, block: int) -> tuple[State, Block]:
-        plan = self.plan()
+        plan = self.plan(posterior)
         work = plan.work(block)
+        adapted = self.burn_in if self.adapt else 0
         settings = Settings(
             *(jnp.float32(value) for value in (self.step_size, self.trajectory, self.target_accept)),
-            *(jnp.int32(value) for value in (self.burn_in if self.adapt else 0, self.leapfrog_steps)),
+            *(jnp.int32(value) for value in (self.burn_in, adapted, self.leapfrog_steps)),
         )
         counts = tuple(jnp.int32(value) for value in (work.first, work.count, work.piece, plan.pieces))
-        state, record = advance(posterior, state, settings, *counts, slots=plan.units_per_block)
+        state, record = advance(posterior, state, settings, *counts, slots=plan.slots)
         made = work.count if work.piece == plan.pieces - 1 else 0
         burn_in = min(max(self.burn_in - work.first, 0), made)
         metrics = {"step_size": state.shared.step_size}
         if made:
             metrics |= {"acceptance": record.acceptance, "divergences": record.divergences}
-        if burn_in:
-            metrics["burn_in_energy"] = record.stats["energy"][:, :burn_in]
         return state, Block(
             variables=record.variables,
             stats=record.stats,
             kept=range(burn_in, made),
             first=max(work.first - self.burn_in, 0),
             metrics=metrics,
+            traces={"energy": record.stats["energy"]},
+            done=made,
         )
 
     def finish(self, posterior: Posterior, state: State) -> None:
@@ -149,10 +150,10 @@ class HMC:
                 f"HMC accepted only {sum(late) / len(late):.0%} of its later trajectories: "
                 "use a smaller step_size or a longer burn_in"
             )
-        diverged = [line for line in metrics[len(metrics) // 2 :] if line.get("divergences")]
+        diverged = [line for line in metrics if line.get("divergences")]
         if diverged:
             warnings.append(
-                f"{sum(line['divergences'] for line in diverged)} trajectories diverged in the second half "
-                f"of the run, first in block {diverged[0]['block']}: use a smaller step_size"
+                f"{sum(line['divergences'] for line in diverged)} trajectories diverged after burn-in, "
+                f"first in block {diverged[0]['block']}: use a smaller step_size"
             )
         return warnings

@@ -69,7 +69,8 @@ class Chain:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Record:
-    """Draws and statistics of a block, (chain, slot) first, and two numbers about all of it."""
+    """Draws and statistics of a block, (chain, slot) first; the mean acceptance of all of it, and the
+    divergences after burn-in."""
 
     variables: Any
     stats: Any
@@ -85,6 +86,7 @@ class Settings:
     step_size: Any
     trajectory: Any
     target_accept: Any
+    burn_in: Any
     adapted: Any
     leapfrog_steps: Any
 
@@ -153,17 +155,24 @@ def advance(
         variables,
         stats,
         acceptance=jnp.sum(jnp.where(made, stats["acceptance"], 0.0)) / (count * chains),
-        divergences=jnp.sum(made & stats["divergent"]),
+        divergences=jnp.sum(made & (first + jnp.arange(slots) >= settings.burn_in) & stats["divergent"]),
     )
     return State(state.key, chain, adaptation), record
+
+
+def _momentum(key: jax.Array, params: Any) -> Any:
+    """The momentum with which a trajectory begins.
+
+    The barrier makes it the same numbers wherever it is used: fused into what follows, its last
+    product would be rounded as the rest of the program has it.
+    """
+    return jax.lax.optimization_barrier(trees.random_normal(key, params))
 
 
 def _depart(key: jax.Array, chain: Chain, step_size: jax.Array, begins: jax.Array) -> Flight:
     """A fresh momentum and its first half step; or the flight that an earlier block left."""
     params = chain.variables["params"]
-    momentum = jax.tree.map(
-        lambda p, g: p + step_size / 2 * g, trees.random_normal(key, params), chain.gradient
-    )
+    momentum = jax.tree.map(lambda p, g: p + step_size / 2 * g, _momentum(key, params), chain.gradient)
     fresh = Flight(params, chain.gradient, momentum)
     if chain.flight is None:
         return fresh
@@ -199,7 +208,7 @@ def _arrive(
     terms = posterior.likelihood_terms(chain.variables)
     potential = posterior.difference_terms(new, old, terms, chain.likelihood)
     last = jax.tree.map(lambda p, g: p - step_size / 2 * g, flight.momentum, chain.gradient)
-    kinetic = jax.tree.map(lambda a, b: (a - b) * (a + b) / 2, trees.random_normal(key, old), last)
+    kinetic = jax.tree.map(lambda a, b: (a - b) * (a + b) / 2, _momentum(key, old), last)
     log_accept = compensated(*potential, *jax.tree.leaves(kinetic))
     log_accept = jnp.where(jnp.isnan(log_accept), -jnp.inf, log_accept)
     accepted = jnp.log(jax.random.uniform(jax.random.fold_in(key, UNIFORM))) < log_accept

@@ -183,10 +183,9 @@ def _traces(name: str, run: Reopened) -> list[Figure]:
     """Energy and acceptance where there are many draws, the loss where a run was trained."""
     stats, metrics = run.draws.stats, run.run.metrics
     if len(run.draws) > 1 and "energy" in stats:
-        burn_in = [np.asarray(line["burn_in_energy"]) for line in metrics if "burn_in_energy" in line]
-        acceptance = stats.get("acceptance")
-        energies = np.concatenate(burn_in, axis=1) if burn_in else None
-        return [figures.traces(stats["energy"], acceptance, energies)]
+        energy = np.concatenate([line["energy"] for line in metrics if "energy" in line], axis=1)
+        burn_in = energy[:, : run.run.config["method"]["burn_in"]]
+        return [figures.traces(stats["energy"], stats.get("acceptance"), burn_in)]
     parts = [np.asarray(line["losses"]) for line in metrics if "losses" in line]
     if not parts:
         return []

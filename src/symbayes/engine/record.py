@@ -1,0 +1,64 @@
+"""What a run records of itself before it starts: enough to know it again, and to rebuild it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from jax.sharding import Mesh
+
+from symbayes import specs, trees
+from symbayes.draws import Draws
+from symbayes.engine.observers import Observer
+from symbayes.engine.protocol import Method
+from symbayes.posterior import Posterior
+
+
+def configuration(
+    method: Method,
+    posterior: Posterior,
+    seed: int,
+    start: Any,
+    observers: Sequence[Observer],
+    keep: int,
+    mesh: Mesh | None,
+) -> dict[str, Any]:
+    """The content of a run's ``config.json``."""
+    return {
+        "format": 1,
+        "method": specs.encode(method),
+        "posterior": posterior.describe(),
+        "seed": seed,
+        "start": None if start is None else _start_fingerprint(start),
+        "keep": keep,
+        "observers": {observer.name: _observer_fingerprint(observer) for observer in observers},
+        "blocks": method.blocks(posterior),
+        "derived_from": str(start.path) if isinstance(start, Draws) and start.path else None,
+        "versions": specs.installed_versions(),
+        "devices": [jax.devices()[0].device_kind, 1 if mesh is None else mesh.size],
+    }
+
+
+def _start_fingerprint(start: Any) -> str:
+    """Of draws, only the last of each chain matters: that is where a run begins."""
+    if isinstance(start, Draws):
+        start = start.select(draws=slice(len(start) - 1, None)).variables
+    return _sha256(trees.flatten(start).values())
+
+
+def _observer_fingerprint(observer: Observer) -> str:
+    """Two observers are the same if their public arrays and settings are."""
+    settings = [value for name, value in vars(observer).items() if not name.startswith("_")]
+    return _sha256([type(observer).__name__, *settings])
+
+
+def _sha256(values: Any) -> str:
+    digest = hashlib.sha256()
+    for value in values:
+        array = np.asarray(value)
+        digest.update(f"{array.dtype.str} {array.shape};".encode())
+        digest.update(np.asarray(array, order="C").tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,67 @@
+"""The one table of methods: a small instance of each, and what it promises.
+
+A new method gets a row here, and with it every check of `test_conformance`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import symbayes as sb
+
+CHAINS = 8
+"""As many as the devices of the tests, so that chains spread over any mesh of them."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A method, in instances that run in milliseconds.
+
+    Attributes:
+        method: a small instance, with everything that can adapt adapting.
+        other: other values of its hyper-parameters, with the same chains and batch.
+        independent: an instance whose chains share nothing.
+        block_steps: sizes of blocks, with units that span blocks and units that do not divide into them.
+        exact: an instance whose draws of a Gaussian posterior have its mean and covariance, or None.
+        mode: an instance that ends at a Gaussian posterior's mode, or None.
+    """
+
+    method: Any
+    other: Any
+    independent: Any
+    block_steps: tuple[int, ...]
+    exact: Any = None
+    mode: Any = None
+
+    @property
+    def name(self) -> str:
+        return self.method.name
+
+
+ROWS = (
+    Row(
+        # Eight trajectories of six leapfrog steps; the other has so many steps that its blocks are shorter.
+        method=sb.HMC(step_size=0.05, trajectory=0.3, burn_in=3, draws=5, chains=CHAINS),
+        other=sb.HMC(
+            step_size=0.001,
+            trajectory=0.27,
+            burn_in=4,
+            draws=6,
+            chains=CHAINS,
+            target_accept=0.7,
+            adapt=False,
+        ),
+        independent=sb.HMC(step_size=0.05, trajectory=0.3, burn_in=3, draws=5, chains=CHAINS, adapt=False),
+        block_steps=(18, 4, 1),
+        exact=sb.HMC(step_size=0.05, trajectory=0.2, burn_in=50, draws=1000, chains=CHAINS),
+    ),
+    Row(
+        # Three epochs of six optimiser steps; eight examples are left over in each.
+        method=sb.DeepEnsemble(epochs=3, batch=20, chains=CHAINS, learning_rate=1e-2, schedule="cosine"),
+        other=sb.DeepEnsemble(epochs=2, batch=20, chains=CHAINS, learning_rate=3e-3, schedule="constant"),
+        independent=sb.DeepEnsemble(epochs=3, batch=20, chains=CHAINS, learning_rate=1e-2),
+        block_steps=(12, 6, 4, 1),
+        mode=sb.DeepEnsemble(epochs=600, batch=24, chains=CHAINS, learning_rate=3e-2, schedule="cosine"),
+    ),
+)

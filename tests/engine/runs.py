@@ -1,0 +1,68 @@
+"""Small runs of every form: many units in a block, and many blocks in a unit."""
+
+import contextlib
+import signal
+from pathlib import Path
+from typing import Any
+
+import symbayes as sb
+from symbayes.draws import journal
+
+METHODS: dict[str, Any] = {
+    "hmc, trajectories in a block": sb.HMC(
+        0.01, trajectory=0.05, burn_in=3, draws=6, chains=2, block_steps=10
+    ),
+    "hmc, blocks in a trajectory": sb.HMC(0.01, trajectory=0.05, burn_in=3, draws=6, chains=2, block_steps=2),
+    "ensemble, epochs in a block": sb.DeepEnsemble(0.01, epochs=5, batch=32, chains=2, block_steps=8),
+    "ensemble, blocks in an epoch": sb.DeepEnsemble(0.01, epochs=5, batch=32, chains=2, block_steps=2),
+}
+HMC = METHODS["hmc, trajectories in a block"]
+ENSEMBLE = METHODS["ensemble, epochs in a block"]
+
+
+class Crash(Exception):
+    """Stands for whatever ends a process."""
+
+
+@contextlib.contextmanager
+def crash_at(monkeypatch: Any, block: int, committed: bool):
+    """End the run at this block, just before or just after its journal line is written."""
+    real = journal.append
+
+    def append(path: Path, entry: dict[str, Any], length: int) -> int:
+        if entry["block"] == block and not committed:
+            raise Crash
+        length = real(path, entry, length)
+        if entry["block"] == block:
+            raise Crash
+        return length
+
+    with monkeypatch.context() as patch:
+        patch.setattr(journal, "append", append)
+        yield
+
+
+class SignalAt:
+    """An observer that sends this process a signal when it has seen some draws."""
+
+    name = "signal"
+
+    def __init__(self, draws: int, times: int = 1, number: int = signal.SIGINT) -> None:
+        # Private, since when it signals is no part of what it observes.
+        self._draws, self._times, self._number = draws, times, number
+
+    def init(self, posterior: Any) -> dict[str, Any]:
+        return sb.Moments().init(posterior)
+
+    def look(self, posterior: Any, variables: Any) -> Any:
+        return variables
+
+    def update(self, memory: dict[str, Any], seen: Any) -> dict[str, Any]:
+        memory = sb.Moments().update(memory, seen)
+        if memory["count"] == self._draws * HMC.chains:
+            for _ in range(self._times):
+                signal.raise_signal(self._number)
+        return memory
+
+    def finish(self, memory: dict[str, Any]) -> dict[str, Any]:
+        return sb.Moments().finish(memory)

@@ -1,0 +1,83 @@
+import jax
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import symbayes as sb
+from symbayes import trees
+from symbayes.engine import State, placement
+
+from .runs import HMC
+
+
+@given(chains=st.integers(1, 64), count=st.integers(1, 8))
+def test_a_mesh_uses_every_device_and_divides_the_chains(chains, count):
+    mesh = sb.make_mesh(chains, jax.devices()[:count])
+    assert mesh.axis_names == ("chain", "data")
+    assert mesh.size == count
+    assert chains % mesh.shape["chain"] == 0
+    assert mesh.shape["chain"] == np.gcd(chains, count)
+    assert set(mesh.devices.flat) == set(jax.devices()[:count])
+    placement.require_fits(mesh, chains)
+
+
+def test_all_devices_are_taken_by_default():
+    assert dict(sb.make_mesh(4).shape) == {"chain": 4, "data": 2}
+    assert dict(sb.make_mesh(3).shape) == {"chain": 1, "data": 8}
+    assert dict(sb.make_mesh(8, data=4).shape) == {"chain": 2, "data": 4}
+
+
+@pytest.mark.parametrize("data", [3, 16, 0, -2])
+def test_layouts_that_do_not_divide_are_refused(data):
+    with pytest.raises(ValueError, match=f"8 devices cannot be laid out with {data} along the data axis"):
+        sb.make_mesh(4, data=data)
+
+
+def test_no_devices_are_refused():
+    with pytest.raises(ValueError, match="0 devices cannot be laid out"):
+        sb.make_mesh(4, devices=[])
+
+
+def test_meshes_that_do_not_fit_are_refused_before_anything_is_written(tiny, tmp_path):
+    with pytest.raises(
+        ValueError, match="2 chains do not divide among the 4 devices of the mesh's chain axis"
+    ):
+        sb.run(HMC, tiny, mesh=sb.make_mesh(4), store=tmp_path / "run")
+    other = jax.sharding.Mesh(np.array(jax.devices()).reshape(2, 4), ("x", "y"))
+    with pytest.raises(ValueError, match=r"a mesh has the axes \('chain', 'data'\), not \('x', 'y'\)"):
+        sb.run(HMC, tiny, mesh=other, store=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("count", [2, 3, 8])
+def test_examples_are_spread_and_padding_changes_nothing(tiny, count):
+    mesh = sb.make_mesh(1, jax.devices()[:count])
+    placed = placement.place_posterior(tiny, mesh)
+    assert len(placed.chunks.x.sharding.device_set) == count
+    assert placed.chunks.mask.shape[1] % count == 0
+    assert placed.train.checksum() == tiny.train.checksum()
+    assert len(tiny.chunks.x.sharding.device_set) == 1
+    variables = tiny.init(jax.random.key(2))
+    alone, together = (p.likelihood_terms(variables).sum() for p in (tiny, placed))
+    np.testing.assert_allclose(together, alone, rtol=1e-5)
+
+
+def test_chains_are_spread_and_the_rest_is_everywhere():
+    mesh = sb.make_mesh(4)
+    state = State(np.arange(2, dtype=np.uint32), {"w": np.arange(12.0).reshape(4, 3)}, {"step": np.ones(())})
+    placed = placement.place_state(state, mesh)
+    assert placed.chains["w"].sharding.spec == jax.sharding.PartitionSpec("chain")
+    assert placed.key.sharding.is_fully_replicated
+    assert placed.shared["step"].sharding.is_fully_replicated
+    for before, after in zip(jax.tree.leaves(state), jax.tree.leaves(placed), strict=True):
+        np.testing.assert_array_equal(before, after)
+
+
+def test_devices_do_not_change_the_draws(tiny, tmp_path):
+    """One block on one device and on eight agrees up to rounding, which chaos has no time to grow."""
+    alone = sb.run(HMC, tiny)
+    spread = sb.run(HMC, tiny, mesh=sb.make_mesh(2), store=tmp_path / "run")
+    for name, array in trees.flatten(alone.variables).items():
+        np.testing.assert_allclose(trees.flatten(spread.variables)[name], array, rtol=1e-3, atol=1e-4)
+    assert sb.Run(tmp_path / "run").config["devices"][1] == 8

@@ -1,0 +1,107 @@
+import dataclasses
+
+import jax
+import numpy as np
+import pytest
+
+import symbayes as sb
+from symbayes import trees
+from symbayes.draws import Run
+from symbayes.engine.start import start_variables
+
+from .runs import ENSEMBLE, HMC
+
+KEY = jax.random.key(5)
+
+
+@pytest.fixture(scope="module")
+def trained(tiny, tmp_path_factory) -> sb.Draws:
+    return sb.run(ENSEMBLE, tiny, store=tmp_path_factory.mktemp("start") / "run")
+
+
+def assert_same(a, b) -> None:
+    assert jax.tree.structure(a) == jax.tree.structure(b)
+    for one, other in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_fresh_chains_differ_and_do_not_depend_on_how_many_there_are(tiny):
+    two, three = (start_variables(tiny, KEY, chains) for chains in (2, 3))
+    assert_same(trees.index(three, slice(2)), two)
+    kernel = three["params"]["hidden1"]["kernel"]
+    assert len(np.unique(kernel[:, 0, 0])) == 3
+
+
+def test_every_chain_begins_at_given_variables(tiny):
+    variables = tiny.init(KEY)
+    start = start_variables(tiny, KEY, 3, variables)
+    for chain in range(3):
+        assert_same(trees.index(start, chain), variables)
+
+
+def test_each_chain_begins_at_its_own_variables(tiny):
+    own = trees.stack([tiny.init(jax.random.key(seed)) for seed in range(3)])
+    assert_same(start_variables(tiny, KEY, 3, own), own)
+    with pytest.raises(ValueError, match="but the network's is"):
+        start_variables(tiny, KEY, 2, own)
+
+
+def test_draws_give_the_last_of_each_chain_in_turn(tiny):
+    rng = np.random.default_rng(0)
+    shapes = trees.shapes(tiny.init(KEY))
+    many = trees.unflatten({n: rng.normal(size=(2, 3, *s)).astype(np.float32) for n, s in shapes.items()})
+    start = start_variables(tiny, KEY, 5, sb.Draws.from_variables(many))
+    for chain in range(5):
+        expected = trees.index(many, (chain % 2, 2))
+        assert_same(trees.index(start, chain)["params"], expected["params"])
+
+
+@pytest.mark.parametrize("method", [HMC, ENSEMBLE], ids=["hmc", "ensemble"])
+def test_parameters_alone_are_enough_for_a_network_without_statistics(tiny, method):
+    variables = tiny.init(KEY)
+    alone = sb.run(method, tiny, start={"params": variables["params"]})
+    whole = sb.run(method, tiny, start=variables)
+    assert_same(alone.variables, whole.variables)
+
+
+def test_a_run_begins_where_another_ended(tiny, trained):
+    still = dataclasses.replace(HMC, step_size=1e-9, trajectory=5e-9, adapt=False)
+    draws = sb.run(still, tiny, start=trained)
+    for name, array in trees.flatten(trained.variables).items():
+        moved = trees.flatten(draws.variables)[name]
+        np.testing.assert_allclose(moved, np.broadcast_to(array, moved.shape), atol=1e-6)
+
+
+def test_the_start_is_recorded_and_decides_the_run(tiny, trained, tmp_path):
+    sb.run(HMC, tiny, start=trained, store=tmp_path / "run")
+    recorded = Run(tmp_path / "run").config
+    assert recorded["derived_from"] == str(trained.path)
+    assert len(recorded["start"]) == 64
+    # The same draws by another name are the same start.
+    sb.run(HMC, tiny, start=dataclasses.replace(trained, path=None), store=tmp_path / "run")
+    with pytest.raises(sb.RunError, match=r"start"):
+        sb.run(HMC, tiny, store=tmp_path / "run")
+    with pytest.raises(sb.RunError, match=r"start"):
+        sb.run(HMC, tiny, start=tiny.init(KEY), store=tmp_path / "run")
+
+
+def test_variables_of_another_network_are_refused(tiny, linear, tmp_path):
+    other = linear[0].init(KEY)
+    with pytest.raises(ValueError, match=r"another network: it differs in params/hidden1/bias"):
+        sb.run(HMC, tiny, start=other, store=tmp_path / "run")
+    wider = sb.networks.mlp(hidden=(7,), outputs=10).init(KEY, tiny.train.x[:1])
+    with pytest.raises(ValueError, match=r"hidden1/bias of shape \(7,\), but the network's is \(6,\)"):
+        sb.run(HMC, tiny, start=wider, store=tmp_path / "run")
+    # Nothing was drawn, so the corrected command may use the same folder.
+    assert len(sb.run(HMC, tiny, start=tiny.init(KEY), store=tmp_path / "run")) == HMC.draws
+
+
+def test_a_start_without_draws_is_refused(tiny):
+    with pytest.raises(ValueError, match="there are no draws here"):
+        sb.run(HMC, tiny, start=sb.Draws([]))
+
+
+def test_an_observer_of_other_inputs_is_another_configuration(tiny, tmp_path):
+    sb.run(HMC, tiny, observers=[sb.Predictions(tiny.train.x[:3])], store=tmp_path / "run")
+    with pytest.raises(sb.RunError, match=r"observers\.predictions"):
+        sb.run(HMC, tiny, observers=[sb.Predictions(tiny.train.x[1:4])], store=tmp_path / "run")

@@ -1,0 +1,169 @@
+"""Deep ensembles: a hand-written optax loop gives the same members, in the same order of examples."""
+
+import itertools
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from flax import nnx
+
+import symbayes as sb
+from symbayes import trees
+from symbayes.networks import NNXNetwork
+from symbayes.networks.network import Spec
+
+SEED, EXAMPLES, BATCH, EPOCHS = 6, 30, 8, 3
+
+
+@dataclass(frozen=True)
+class Normed(Spec):
+    """A classifier with batch statistics and dropout: all that training has to carry."""
+
+    outputs: int = 3
+
+    def build(self, example_shape: tuple[int, ...], rngs: nnx.Rngs) -> nnx.Module:
+        return nnx.Sequential(
+            nnx.Linear(example_shape[0], 5, use_bias=False, rngs=rngs),
+            nnx.BatchNorm(5, rngs=rngs),
+            nnx.Dropout(0.3, rngs=rngs),
+            nnx.Linear(5, self.outputs, rngs=rngs),
+        )
+
+
+@pytest.fixture(scope="module")
+def posterior() -> sb.Posterior:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(EXAMPLES, 4)).astype(np.float32)
+    y = (x[:, 0] > 0).astype(np.int32) + (x[:, 1] > 0)
+    return sb.Posterior(
+        NNXNetwork(Normed()),
+        sb.likelihoods.Categorical(),
+        sb.priors.Normal(0.5),
+        sb.data.Examples(x, y.astype(np.int32)),
+        temperature=0.5,
+        chunk=7,
+    )
+
+
+fresh = jax.jit(lambda posterior, key: posterior.init(key))
+
+
+def plain_member(posterior: sb.Posterior, optimizer: optax.GradientTransformation, member: int) -> Any:
+    """One member by optax alone, with the batches and keys that the protocol of methods prescribes."""
+    chain_key = jax.random.fold_in(jax.random.key(SEED), member)
+    variables = fresh(posterior, chain_key)
+    memory = optimizer.init(variables["params"])
+    examples = posterior.train
+
+    def loss(params: Any, stats: Any, rows: jax.Array, key: jax.Array) -> tuple[jax.Array, Any]:
+        outputs, stats = posterior.network.apply_train(
+            {"params": params, "stats": stats}, examples.x[rows], key
+        )
+        likelihood = optax.softmax_cross_entropy_with_integer_labels(outputs, examples.y[rows]).mean()
+        squares = sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(params))
+        return likelihood + squares / (2 * 0.5**2) / EXAMPLES, stats
+
+    @jax.jit
+    def step(variables: Any, memory: Any, rows: jax.Array, key: jax.Array) -> Any:
+        params = variables["params"]
+        gradient, stats = jax.grad(loss, has_aux=True)(params, variables["stats"], rows, key)
+        updates, memory = optimizer.update(gradient, memory, params)
+        return {"params": optax.apply_updates(params, updates), "stats": stats}, memory
+
+    for epoch in range(EPOCHS):
+        epoch_key = jax.random.fold_in(chain_key, epoch)
+        order = jax.random.permutation(epoch_key, EXAMPLES)
+        for j in range(EXAMPLES // BATCH):
+            rows = order[j * BATCH : (j + 1) * BATCH]
+            variables, memory = step(variables, memory, rows, jax.random.fold_in(epoch_key, j))
+    return variables
+
+
+@pytest.mark.parametrize(
+    ("method", "optimizer"),
+    [
+        (
+            sb.DeepEnsemble(0.05, EPOCHS, BATCH, chains=2, schedule="cosine"),
+            optax.adam(optax.cosine_decay_schedule(0.05, EPOCHS * (EXAMPLES // BATCH))),
+        ),
+        (sb.DeepEnsemble(0.05, EPOCHS, BATCH, chains=2, optimizer="sgd"), optax.sgd(0.05, momentum=0.9)),
+    ],
+    ids=["adam", "sgd"],
+)
+def test_members_are_those_of_a_plain_loop(posterior: Any, method: sb.DeepEnsemble, optimizer: Any) -> None:
+    keys = [jax.random.fold_in(jax.random.key(SEED), member) for member in range(2)]
+    start = trees.stack([fresh(posterior, key) for key in keys])
+    members = sb.run(method, posterior, seed=SEED, start=start, progress=False).variables
+    expected = plain_member(posterior, optimizer, member=1)
+    begun = trees.flatten(trees.index(start, 1))
+    for name, value in trees.flatten(expected).items():
+        reached = trees.flatten(members)[name][1, 0]
+        np.testing.assert_allclose(reached, value, rtol=1e-3, atol=1e-4, err_msg=name)
+        assert np.abs(np.asarray(value) - begun[name]).max() > 1e-2, "it was trained"
+
+
+def test_an_epoch_visits_each_example_at_most_once_and_each_member_in_its_own_order() -> None:
+    """With one-hot inputs and targets of one, weight i moves only when example i is visited.
+
+    Under momentum 0.9 a visit at step j of S leaves ``lr/B (1 + 0.9 + ... + 0.9^(S-1-j))``, so the
+    weight tells the step of its only visit.
+    """
+    n, batch, chains, rate = 11, 3, 6, 1e-3
+    posterior = sb.Posterior(
+        sb.networks.mlp(hidden=(), outputs=1, bias=False),
+        sb.likelihoods.Gaussian(1.0),
+        sb.priors.Normal(1e6),
+        sb.data.Examples(np.eye(n, dtype=np.float32), np.ones((n, 1), np.float32)),
+    )
+    start = {"params": {"output": {"kernel": np.zeros((n, 1), np.float32)}}, "stats": {}}
+    method = sb.DeepEnsemble(rate, epochs=1, batch=batch, chains=chains, optimizer="sgd")
+    kernel = sb.run(method, posterior, start=start, progress=False).variables["params"]["output"]["kernel"]
+    moved = kernel[:, 0, :, 0] * batch / rate
+    levels = np.array([1 + 0.9 + 0.81, 1.9, 1.0, 0.0])
+    np.testing.assert_allclose(np.abs(moved[..., None] - levels).min(axis=-1), 0, atol=1e-2)
+    steps = np.abs(moved[..., None] - levels).argmin(axis=-1)
+    for member in steps:
+        np.testing.assert_array_equal(np.bincount(member, minlength=4), [3, 3, 3, 2])
+    assert len({tuple(member) for member in steps}) == chains
+
+
+def test_cosine_schedule_ends_near_zero(tiny: sb.Posterior, begin: Any) -> None:
+    """The hundredth and last step is a 4,000th of the first, which with Adam is the learning rate."""
+    method = sb.DeepEnsemble(0.01, 100, 128, chains=1, schedule="cosine", block_steps=1).resolve(tiny)
+    state = method.init(tiny, jax.random.key(0), begin)
+    visited = [np.asarray(trees.ravel(state.chains.variables["params"]))]
+    for block in range(method.blocks(tiny)):
+        state, _ = method.advance(tiny, state, block)
+        visited.append(np.asarray(trees.ravel(state.chains.variables["params"])))
+    steps = [np.abs(b - a).max() for a, b in itertools.pairwise(visited)]
+    assert len(steps) == 100
+    assert steps[0] == pytest.approx(0.01, rel=1e-2)
+    assert 0 < steps[-1] < 1e-5
+
+
+def test_a_batch_larger_than_the_data_is_all_of_it(tiny: sb.Posterior, begin: Any) -> None:
+    assert sb.DeepEnsemble(batch=1000).resolve(tiny).batch == 128
+    large, whole = (
+        sb.run(sb.DeepEnsemble(0.01, 4, batch, chains=1, block_steps=1), tiny, start=begin, progress=False)
+        for batch in (1000, 128)
+    )
+    np.testing.assert_array_equal(large.stats["energy"], whole.stats["energy"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"learning_rate": 0.0}, "learning_rate must be a positive number, not 0.0"),
+        ({"learning_rate": -1.0}, "learning_rate must be a positive number, not -1.0"),
+        ({"epochs": 0}, "epochs must be a positive number, not 0"),
+        ({"batch": 0}, "batch must be a positive number, not 0"),
+        ({"chains": 0}, "chains must be a positive number, not 0"),
+    ],
+)
+def test_bad_hyper_parameters_are_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        sb.DeepEnsemble(**changes)

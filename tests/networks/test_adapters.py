@@ -1,0 +1,192 @@
+"""Networks of one's own: NNX modules, plain functions, import paths; what can be stored and what cannot."""
+
+import json
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import own_networks
+import pytest
+from flax import nnx
+
+from symbayes import specs, trees
+from symbayes.networks import (
+    Network,
+    from_equinox,
+    from_functions,
+    from_name,
+    from_nnx,
+    from_spec,
+    mlp,
+    require_storable,
+)
+
+
+@pytest.fixture(scope="module")
+def x() -> jax.Array:
+    return jnp.asarray(np.random.default_rng(0).normal(size=(6, 4)), jnp.float32)
+
+
+def through_json(network: Network) -> Network:
+    return from_spec(json.loads(json.dumps(specs.encode(network.spec))))
+
+
+def test_an_nnx_module_gives_its_own_outputs(x: jax.Array) -> None:
+    network = from_nnx(own_networks.Small, inputs=4, width=5)
+    variables = network.init(jax.random.key(3), x)
+    assert list(trees.shapes(variables["params"])) == [
+        *(f"layers/{i}/{name}" for i in range(3) for name in ("bias", "kernel")),
+        "norm/bias",
+        "norm/scale",
+    ]
+    assert trees.names(variables["stats"]) == ["norm/mean", "norm/var"]
+    module = own_networks.Small(4, 5, rngs=nnx.Rngs(jax.random.key(3)))
+    module.eval()
+    np.testing.assert_allclose(jax.jit(network.apply)(variables, x), module(x), rtol=1e-5, atol=1e-6)
+
+
+def test_what_makes_no_nnx_module_is_refused(x: jax.Array) -> None:
+    with pytest.raises(TypeError, match="own_networks:make_wrong_nnx gave a int, not an NNX module"):
+        from_name("own_networks:make_wrong_nnx").init(jax.random.key(0), x)
+
+
+def test_functions_give_their_own_outputs(x: jax.Array) -> None:
+    network = from_functions(own_networks.init, own_networks.apply, width=5)
+    assert isinstance(network, Network)
+    variables = network.init(jax.random.key(0), x)
+    assert trees.shapes(variables) == {"params/0/0": (4, 5), "params/0/1": (5,), "params/1/head": (5, 2)}
+    params = own_networks.init(jax.random.key(0), x, width=5)
+    expected = own_networks.apply(params, x, width=5)
+    np.testing.assert_allclose(jax.jit(network.apply)(variables, x), expected, rtol=1e-5)
+    # A function that takes no key is the same in training.
+    outputs, stats = network.apply_train(variables, x, jax.random.key(1))
+    np.testing.assert_allclose(outputs, expected, rtol=1e-5)
+    assert stats == {}
+
+
+def test_a_function_that_takes_a_key_gets_it(x: jax.Array) -> None:
+    network = from_functions(own_networks.init, own_networks.apply_noisy)
+    variables = network.init(jax.random.key(0), x)
+    quiet = network.apply(variables, x)
+    np.testing.assert_array_equal(quiet, network.apply(variables, x))
+    noise = network.apply(variables, x, jax.random.key(1)) - quiet
+    np.testing.assert_allclose(noise, jax.random.normal(jax.random.key(1), (6, 2)), atol=1e-5)
+
+
+def test_variables_of_another_network_are_refused(x: jax.Array) -> None:
+    network = from_functions(own_networks.init, own_networks.apply)
+    variables = network.init(jax.random.key(0), x)
+    with pytest.raises(ValueError, match=r"0/0 has shape \(4, 3\), but this network's has \(2, 3\)"):
+        network.apply(variables, x[:, :2])
+
+
+@pytest.mark.parametrize(
+    ("path", "options", "kind"),
+    [
+        ("own_networks:Small", {"inputs": 4}, "FromNNX"),
+        ("own_networks:make_small", {}, "FromNNX"),
+        ("own_networks:SmallEquinox", {"inputs": 4, "widths": [3, 5]}, "FromEquinox"),
+        ("own_networks:make_small_equinox", {}, "FromEquinox"),
+        ("own_networks:make_network", {"hidden": [7]}, "Imported"),
+        ("own_networks:ready", {}, "Imported"),
+    ],
+)
+def test_a_path_names_a_network_of_any_kind(
+    path: str, options: dict[str, Any], kind: str, x: jax.Array
+) -> None:
+    network = from_name(path, **options)
+    assert isinstance(network, Network)
+    assert type(network.spec).__name__ == kind
+    again = through_json(network)
+    assert again == network == from_name(path, **options)
+    assert hash(again) == hash(network)
+    require_storable(network)
+    shape = jax.eval_shape(lambda key: again.apply(again.init(key, x), x), jax.random.key(0)).shape
+    assert shape == (6, 2)
+
+
+def test_an_imported_network_is_the_one_that_the_path_names(x: jax.Array) -> None:
+    network = from_name("own_networks:make_network", hidden=[3])
+    plain = mlp(hidden=(3,), outputs=2, activation="tanh")
+    variables = network.init(jax.random.key(0), x)
+    jax.tree.map(np.testing.assert_array_equal, variables, plain.init(jax.random.key(0), x))
+    np.testing.assert_array_equal(network.apply(variables, x), plain.apply(variables, x))
+    outputs, stats = network.apply_train(variables, x, jax.random.key(1))
+    np.testing.assert_array_equal(outputs, plain.apply(variables, x))
+    assert stats == {}
+
+
+@pytest.mark.parametrize(
+    ("path", "options", "error", "message"),
+    [
+        ("nowhere:Net", {}, ValueError, "there is no module 'nowhere' to import"),
+        ("own_networks:Nothing", {}, ValueError, "own_networks has no attribute 'Nothing'"),
+        ("own_networks", {}, ValueError, "an import path is written 'module:attribute'"),
+        ("own_networks:number", {}, TypeError, "own_networks:number is a int: name a network"),
+        ("own_networks:make_number", {}, TypeError, "gave a int, not a network: .* takes `rngs`"),
+        ("own_networks:make_network", {"wide": 3}, TypeError, r"cannot be called with \(wide\)"),
+        ("own_networks:ready", {"wide": 3}, ValueError, "is a network already and takes no options"),
+        ("own_networks:Small", {"inputs": object()}, TypeError, "the option inputs must be a number"),
+    ],
+)
+def test_what_names_no_network_is_refused(
+    path: str, options: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        from_name(path, **options)
+
+
+def test_a_stored_network_whose_code_is_gone_is_refused() -> None:
+    encoded = specs.encode(from_nnx(own_networks.Small, inputs=4).spec)
+    encoded["constructor"] = "gone_since_then:Small"
+    with pytest.raises(ValueError, match="there is no module 'gone_since_then'"):
+        from_spec(encoded)
+
+
+def local_networks() -> list[Network]:
+    return [
+        from_nnx(lambda width, rngs: nnx.Linear(4, width, rngs=rngs), width=2),
+        from_functions(own_networks.init, lambda params, x: own_networks.apply(params, x)),
+        from_equinox(lambda key: own_networks.SmallEquinox(4, key=key)),
+    ]
+
+
+@pytest.mark.parametrize("network", local_networks())
+def test_code_without_a_path_works_and_cannot_be_stored(network: Network, x: jax.Array) -> None:
+    assert jax.jit(network.apply)(network.init(jax.random.key(0), x), x).shape == (6, 2)
+    assert network == network.spec.network()
+    assert len({hash(network), *map(hash, local_networks())}) == 4
+    with pytest.raises(
+        ValueError, match=r"made of local_networks.<locals>.<lambda>, which has no import path"
+    ):
+        require_storable(network)
+    # What a run describes of itself in memory has no JSON.
+    with pytest.raises(TypeError, match="UnimportableCode is not JSON serializable"):
+        json.dumps(specs.encode(network.spec))
+
+
+def test_networks_with_a_stored_form_are_storable() -> None:
+    for network in (mlp(), from_functions(own_networks.init, own_networks.apply, width=4)):
+        require_storable(network)
+        assert through_json(network) == network
+
+
+def test_equality_sees_code_and_options() -> None:
+    base = from_functions(own_networks.init, own_networks.apply, width=4)
+    assert base == from_functions(own_networks.init, own_networks.apply, width=4)
+    others = {
+        from_functions(own_networks.init, own_networks.apply, width=5),
+        from_functions(own_networks.init, own_networks.apply_noisy, width=4),
+    }
+    assert base not in others
+    assert len(others) == 2
+
+
+def test_a_foreign_network_whose_spec_has_no_json_is_refused() -> None:
+    class Foreign:
+        spec = object()
+        init = apply = apply_train = staticmethod(lambda *_: None)
+
+    with pytest.raises(ValueError, match="cannot be rebuilt from its JSON"):
+        require_storable(Foreign())

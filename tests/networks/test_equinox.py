@@ -1,0 +1,106 @@
+"""Networks of Equinox modules against the modules themselves."""
+
+import sys
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import own_networks
+import pytest
+
+from symbayes import trees
+from symbayes.networks import Network, from_equinox
+from symbayes.networks.equinox import is_equinox_class
+
+
+@pytest.fixture(scope="module")
+def x() -> jax.Array:
+    return jnp.asarray(np.random.default_rng(0).normal(size=(6, 4)), jnp.float32)
+
+
+def test_outputs_are_those_of_the_module(x: jax.Array) -> None:
+    network = from_equinox(eqx.nn.MLP, in_size=4, out_size=3, width_size=5, depth=1)
+    assert isinstance(network, Network)
+    module = eqx.nn.MLP(4, 3, 5, 1, key=jax.random.key(1))
+    variables = network.init(jax.random.key(1), x)
+    assert trees.shapes(variables) == {
+        "params/layers/0/bias": (5,),
+        "params/layers/0/weight": (5, 4),
+        "params/layers/1/bias": (3,),
+        "params/layers/1/weight": (3, 5),
+    }
+    assert variables["stats"] == {}
+    np.testing.assert_array_equal(variables["params"]["layers"]["0"]["weight"], module.layers[0].weight)
+    expected = jax.vmap(module)(x)
+    np.testing.assert_allclose(jax.jit(network.apply)(variables, x), expected, rtol=1e-5)
+    # The variables decide, not the module's own numbers.
+    moved = jax.tree.map(lambda leaf: 2 * leaf, variables)
+    hidden = jnp.maximum(2 * x @ module.layers[0].weight.T + 2 * module.layers[0].bias, 0)
+    expected = 2 * hidden @ module.layers[1].weight.T + 2 * module.layers[1].bias
+    np.testing.assert_allclose(network.apply(moved, x), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_key_switches_dropout_on_per_example(x: jax.Array) -> None:
+    network = from_equinox(own_networks.SmallEquinox, inputs=4, widths=[40])
+    same = jnp.tile(x[:1], (6, 1))
+    variables = network.init(jax.random.key(0), same)
+    apply = jax.jit(network.apply)
+    plain = np.asarray(apply(variables, same))
+    np.testing.assert_allclose(plain, np.tile(plain[:1], (6, 1)), rtol=1e-6)
+    dropped = np.asarray(apply(variables, same, jax.random.key(1)))
+    assert len(np.unique(dropped[:, 0])) == 6
+    np.testing.assert_array_equal(dropped, apply(variables, same, jax.random.key(1)))
+    assert not np.array_equal(dropped, apply(variables, same, jax.random.key(2)))
+    trained, stats = jax.jit(network.apply_train)(variables, same, jax.random.key(1))
+    np.testing.assert_allclose(trained, dropped, rtol=1e-5)
+    assert stats == {}
+
+
+class Unrandom(eqx.Module):
+    weight: jax.Array
+
+    def __init__(self, key: jax.Array) -> None:
+        self.weight = jax.random.normal(key, (4, 2))
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        return x @ self.weight
+
+
+def test_a_module_whose_call_takes_no_key_gets_none(x: jax.Array) -> None:
+    network = from_equinox(Unrandom)
+    variables = network.init(jax.random.key(0), x)
+    expected = x @ variables["params"]["weight"]
+    np.testing.assert_allclose(network.apply(variables, x, jax.random.key(1)), expected, rtol=1e-5)
+
+
+def test_what_is_no_stateless_equinox_module_is_refused(x: jax.Array) -> None:
+    with pytest.raises(TypeError, match="make_wrong_equinox gave a int, not an Equinox module"):
+        from_equinox(own_networks.make_wrong_equinox).init(jax.random.key(0), x)
+    with pytest.raises(TypeError, match="make_batch_normed holds Equinox state"):
+        from_equinox(own_networks.make_batch_normed).init(jax.random.key(0), x)
+    with pytest.raises(TypeError, match=r"SmallEquinox cannot be called with \(width, key\)"):
+        from_equinox(own_networks.SmallEquinox, width=3).init(jax.random.key(0), x)
+
+
+def test_integer_arrays_are_refused_by_name(x: jax.Array) -> None:
+    class Counting(eqx.Module):
+        counts: jax.Array
+
+        def __init__(self, key: jax.Array) -> None:
+            self.counts = jnp.arange(3)
+
+    with pytest.raises(TypeError, match="floating-point arrays, but counts is int32"):
+        from_equinox(Counting).init(jax.random.key(0), x)
+
+
+def test_the_class_of_a_module_is_known_from_its_ancestors() -> None:
+    assert is_equinox_class(own_networks.SmallEquinox)
+    assert not any(map(is_equinox_class, (own_networks.Small, own_networks.init, own_networks.ready, int)))
+
+
+def test_without_equinox_the_error_says_what_to_install(monkeypatch: Any) -> None:
+    monkeypatch.setitem(sys.modules, "equinox", None)
+    with pytest.raises(ValueError, match=r"need Equinox: install it with `pip install symbayes\[equinox\]`"):
+        from_equinox(own_networks.SmallEquinox, inputs=4)

@@ -76,7 +76,7 @@ def _all_figures(seed: int) -> list[Figure]:
     probs = {name: _simplex(rng, 3, 10) for name in ("HMC", "ensemble")}
     energy = rng.normal(500, 5, size=(4, 30))
     rhat = {name: 1 + rng.exponential(0.1, 50) for name in ("raw", "aligned", "control")}
-    x = np.sort(rng.random(20))
+    x, t = np.sort(rng.random(20)), np.linspace(0, 1, 9)
     return [
         figures.reliability({"HMC": _curve(rng), "SGD": _curve(rng)}),
         figures.traces(energy, rng.random((4, 30)) < 0.8, energy[:, :5] + 400),
@@ -88,4 +88,14 @@ def _all_figures(seed: int) -> list[Figure]:
             {"train": (x, np.exp(-x)), "test": (x, np.exp(-x / 2))}, "epoch", "loss (nats)", "Loss"
         ),
         figures.entropy_histogram({"inside": rng.random(50), "outside": rng.random(70) + 0.5}),
+        figures.sigma_histograms({name: rng.lognormal(size=60) for name in ("raw", "aligned", "control")}),
+        figures.barrier_curves({name: (t, rng.random(9)) for name in ("raw", "aligned")}),
+        figures.barrier_curves({name: (t, rng.random(9)) for name in ("raw", "aligned")}, of="accuracy"),
+        figures.pruning_curve({"by sigma": (t[1:], rng.random(8)), "by signal": (t[1:], rng.random(8))}),
+        figures.frontier(
+            {
+                "mean network": (100, rng.random(), rng.random()),
+                "Gaussian": (100 * np.array([2, 3, 12]), rng.random(3), rng.random(3)),
+            }
+        ),
     ]

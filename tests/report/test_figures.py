@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from symbayes.report import figures
 from symbayes.report.figures.calibration import _heights, _wilson
 from symbayes.report.figures.canvas import finite, pen
+from symbayes.report.figures.compact import _panel
 from symbayes.report.figures.trace import _running_mean
 
 REFUSED = (ValueError, TypeError)  # TypeError where shapes are checked before the function runs
@@ -114,6 +115,14 @@ def test_logarithm_leaves_out_what_is_not_positive():
         lambda: figures.traces(np.full((2, 5), np.nan), np.full((2, 5), np.nan)),
         lambda: figures.traces(np.full((2, 1), np.nan)),
         lambda: figures.traces(np.zeros((2, 0))),
+        lambda: figures.sigma_histograms({}),
+        lambda: figures.sigma_histograms({"a": np.zeros(3)}),
+        lambda: figures.barrier_curves({}),
+        lambda: figures.barrier_curves({"a": (np.zeros(0), np.zeros(0))}),
+        lambda: figures.pruning_curve({}),
+        lambda: figures.pruning_curve({"a": (np.zeros(1), np.ones(1))}),
+        lambda: figures.frontier({}),
+        lambda: figures.frontier({"a": (0, 0.5, 0.5), "b": (np.nan, 1.0, 0.0)}),
     ],
 )
 def test_nothing_to_draw_still_gives_a_figure(figure):
@@ -135,6 +144,12 @@ def test_nothing_to_draw_still_gives_a_figure(figure):
         ),
         lambda: figures.rhat_histograms({"raw": np.ones(4)}, {"raw": np.array([0.99, np.inf])}),
         lambda: figures.reliability({"a": (np.ones(1), np.ones(1), np.ones(1))}),
+        lambda: figures.sigma_histograms({"a": np.full(4, 0.3), "b": np.zeros(2)}),
+        lambda: figures.barrier_curves({"a": (np.array([0.0, 1.0]), np.zeros(2))}),
+        lambda: figures.pruning_curve({"a": (np.full(1, 0.1), np.full(1, 0.5))}),
+        lambda: figures.frontier({"a": (10, 0.5, 0.5)}),
+        lambda: figures.frontier({"a": (10, 1.0, 0.0)}),
+        lambda: figures.frontier({"a": (10, 0.0, 1.0), "b": (np.full(2, 10), np.zeros(2), np.ones(2))}),
     ],
 )
 def test_degenerate_data_can_be_drawn(figure):
@@ -200,6 +215,43 @@ def test_burn_in_outside_the_frame_is_named():
     assert "above the frame" not in figures.traces(draws, None, draws[:, :10]).caption
 
 
+def test_barriers_and_drops_are_named():
+    t = np.linspace(0, 1, 5)
+    hill = np.array([0.1, 0.5, 0.9, 0.5, 0.1])
+    losses = figures.barrier_curves({"raw": (t, hill), "aligned": (t, np.full(5, 0.1))})
+    assert "raw: barrier 0.8 and aligned: barrier 0" in losses.alt
+    assert "<!-- raw: barrier 0.8 -->" in losses.svg
+    accuracies = figures.barrier_curves({"raw": (t, 1 - hill)}, of="accuracy")
+    assert "raw: drop 80" in accuracies.caption
+    unknown = figures.barrier_curves({"raw": (t, np.where(t == 0.5, np.nan, hill))})
+    assert "raw: barrier unknown" in unknown.caption
+    assert "One value" in unknown.caption
+
+
+def test_sigmas_of_zero_are_counted_and_medians_named():
+    figure = figures.sigma_histograms({"raw": np.array([0.0, 1.0, 2.0, 3.0, np.nan]), "aligned": np.ones(2)})
+    assert "raw (median 2) and aligned (median 1)" in figure.alt
+    assert "1 weight that never moved" in figure.caption
+    assert "One value" in figure.caption
+
+
+def test_the_frontier_tells_every_point_apart_and_98_from_99_percent():
+    many = {f"m{i}": (10.0 + i, 0.5, 0.1) for i in range(12)}
+    svg = figures.frontier(many).svg
+    assert all(f"<!-- m{i} -->" in svg for i in range(12))
+    panel = matplotlib.figure.Figure().add_subplot()
+    handles = _panel(panel, {name: (np.ones(1), np.ones(1)) for name in many})
+    assert len({(line.get_color(), line.get_marker()) for line in handles.values()}) == 12
+    points = {
+        "low": (10, 0.98, 0.02),
+        "high": (np.array([20, 30]), np.array([0.99, 1.0]), np.array([0.01, 0.0])),
+    }
+    figure = figures.frontier(points)
+    for tick in ("98", "99", "≥99.9", "0.02", "0.01", "≤0.001"):
+        assert f"<!-- {tick} -->" in figure.svg
+    assert "high: 20 floats, 99.0% and 0.010; 30 floats, 100.0% and 0.000." in figure.alt
+
+
 def test_one_draw_per_chain_is_an_ensemble_and_one_chain_makes_no_claim():
     assert "members" in figures.traces(np.arange(5.0)[:, None]).title
     assert "one chain cannot" in figures.traces(np.arange(5.0)[None]).caption
@@ -225,12 +277,18 @@ def test_many_classes_show_the_likeliest_and_always_the_true_one():
         lambda: figures.traces(np.ones((2, 3)), np.ones((2, 4))),
         lambda: figures.traces(np.ones((2, 3)), None, np.ones((3, 4))),
         lambda: figures.predictive_comparison(np.ones((2, 3)), np.ones((3, 3)), ("a", "b")),
+        lambda: figures.barrier_curves({"a": (np.linspace(0, 1, 3), np.ones(2))}),
+        lambda: figures.barrier_curves({"a": (np.array([0.5, 1.0]), np.ones(2))}),
+        lambda: figures.pruning_curve({"a": (np.ones(3), np.ones(2))}),
+        lambda: figures.pruning_curve({"a": (np.array([0.1]), np.array([97.0]))}),
+        lambda: figures.frontier({"a": (np.ones(3), np.ones(2), np.ones(3))}),
+        lambda: figures.frontier({"a": (10, 97.0, 0.1)}),
         lambda: figures.uncertain_images(np.ones((2, 3)), {}, np.zeros(2, int), ["0"]),
         lambda: figures.uncertain_images(np.ones((2, 3, 3, 2)), {}, np.zeros(2, int), ["0"]),
         lambda: figures.uncertain_images(np.ones((2, 3, 3)), {}, np.array([0, 1]), ["0"]),
         lambda: figures.uncertain_images(np.ones((2, 3, 3)), {"a": np.ones((2, 2))}, np.zeros(2, int), ["0"]),
     ],
 )
-def test_shapes_that_do_not_fit_are_refused(figure):
+def test_arrays_that_do_not_fit_are_refused(figure):
     with pytest.raises(REFUSED):
         figure()

@@ -7,12 +7,15 @@ where it is long.
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 
 from symbayes import trees
+from symbayes.networks import Network
 from symbayes.posterior import Posterior
 
 SMALLEST_STEP = 1.5e7
@@ -75,4 +78,10 @@ def draw_slots(posterior: Posterior, chains: int) -> int:
 
 
 def _weights(posterior: Posterior) -> int:
-    return trees.size(jax.eval_shape(posterior.init, jax.random.key(0)))
+    return _count(posterior.network, posterior.chunks.x.shape[2:], posterior.chunks.x.dtype)
+
+
+@functools.lru_cache
+def _count(network: Network, example_shape: tuple[int, ...], dtype: Any) -> int:
+    example = jax.ShapeDtypeStruct((1, *example_shape), dtype)
+    return trees.size(jax.eval_shape(network.init, jax.random.key(0), example))

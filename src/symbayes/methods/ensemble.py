@@ -21,6 +21,7 @@ from typing import Any, ClassVar, Literal
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 
 from symbayes.engine.plan import Plan, steps_per_block
@@ -102,12 +103,12 @@ class DeepEnsemble:
         plan = self.plan(posterior)
         work = plan.work(block)
         settings = Settings(
-            jnp.float32(self.learning_rate),
-            jnp.bool_(self.schedule == "cosine"),
-            jnp.int32(self.epochs),
-            jnp.int32(plan.pieces),
+            np.float32(self.learning_rate),
+            np.bool_(self.schedule == "cosine"),
+            np.int32(self.epochs),
+            np.int32(plan.pieces),
         )
-        counts = tuple(jnp.int32(value) for value in (work.first, work.count, work.piece))
+        counts = tuple(np.int32(value) for value in (work.first, work.count, work.piece))
         state, loss, losses = _advance(
             posterior,
             state,

@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from symbayes.engine.plan import Plan, draw_slots, steps_per_block
 from symbayes.engine.protocol import Block, State
@@ -118,10 +119,10 @@ class HMC:
         work = plan.work(block)
         adapted = self.burn_in if self.adapt else 0
         settings = Settings(
-            *(jnp.float32(value) for value in (self.step_size, self.trajectory, self.target_accept)),
-            *(jnp.int32(value) for value in (self.burn_in, adapted, self.leapfrog_steps)),
+            *(np.float32(value) for value in (self.step_size, self.trajectory, self.target_accept)),
+            *(np.int32(value) for value in (self.burn_in, adapted, self.leapfrog_steps)),
         )
-        counts = tuple(jnp.int32(value) for value in (work.first, work.count, work.piece, plan.pieces))
+        counts = tuple(np.int32(value) for value in (work.first, work.count, work.piece, plan.pieces))
         state, record = advance(posterior, state, settings, *counts, slots=plan.slots)
         made = work.count if work.piece == plan.pieces - 1 else 0
         burn_in = min(max(self.burn_in - work.first, 0), made)

@@ -1,0 +1,46 @@
+"""Code that the README and the pages show, made small enough to be run in a test."""
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import tyro
+from tyro.conf import OmitArgPrefixes
+
+from symbayes import cli
+
+ROOT = Path(__file__).parents[1]
+
+SMALL = {"draws": "6", "burn_in": "50", "epochs": "2", "trajectory": "0.016"}
+"""What tests put in place of the numbers that are shown; `burn_in` is the default, so that programs compile
+once."""
+
+
+def blocks(path: Path, language: str) -> list[str]:
+    """The fenced blocks of one language; blocks that include a file are fenced as ``{ .python }``."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", path.read_text(), re.MULTILINE | re.DOTALL)
+
+
+def commands(path: Path) -> list[str]:
+    """The command lines of the console blocks."""
+    lines = [line for block in blocks(path, "console") for line in block.splitlines()]
+    return [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
+
+
+def small(code: str) -> str:
+    """The same Python with few draws of short trajectories."""
+    for name, value in SMALL.items():
+        code = re.sub(rf"\b{name}=[\d.e-]+", f"{name}={value}", code)
+    return code
+
+
+def parse(command: str) -> Any:
+    """The command object of a `symbayes` command line, not run."""
+    return tyro.cli(cli.Command, args=shlex.split(command)[1:], config=(OmitArgPrefixes,))  # type: ignore
+
+
+def links(path: Path) -> list[str]:
+    """Where a page's relative links lead, without anchors."""
+    found = re.findall(r"\]\(([^)\s]+)\)", path.read_text())
+    return [link.partition("#")[0] for link in found if not link.startswith(("http", "#"))]

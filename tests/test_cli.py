@@ -126,3 +126,20 @@ def test_a_missing_option_is_named(capsys: pytest.CaptureFixture[str]) -> None:
 def test_data_list_shows_the_embedded_set(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["data", "list"]) == 0
     assert re.search(r"digits.*embedded", capsys.readouterr().out)
+
+
+def test_any_network_can_be_named_with_its_options(tmp_path: Path) -> None:
+    arguments = ["sample", "ensemble", "--epochs", "1", "--chains", "1", "--store", str(tmp_path / "run")]
+    assert main([*arguments, "--network", "cnn", "--option", "channels=[2,2]", "--option", "dense=4"]) == 0
+    assert '"kind": "CNN"' in (tmp_path / "run" / "config.json").read_text()
+
+
+def test_symmetries_of_a_network_by_name_and_of_a_run(
+    sampled: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["symmetries", "mlp"]) == 0
+    assert "10^35.4 permutations, 0 sign bits, 32 scale dimensions" in capsys.readouterr().out
+    assert main(["symmetries", str(sampled)]) == 0
+    assert "10^1.4 permutations, 0 sign bits, 4 scale dimensions" in capsys.readouterr().out
+    assert main(["symmetries", "mpl"]) == 2
+    assert "did you mean 'mlp'" in capsys.readouterr().err

@@ -4,7 +4,7 @@ and measures what is left.
     data -> posterior -> method -> draws -> symmetry -> compact -> evaluate -> report
 """
 
-from symbayes import data, evaluate, networks, trees
+from symbayes import compact, data, evaluate, networks, symmetry, trees
 from symbayes.draws import Draws, Run, RunError
 from symbayes.engine import Diverged, Moments, Predictions, Stopped, estimate, make_mesh, run
 from symbayes.methods import HMC, METHODS, DeepEnsemble
@@ -24,6 +24,7 @@ __all__ = [
     "Run",
     "RunError",
     "Stopped",
+    "compact",
     "compare",
     "data",
     "estimate",
@@ -33,5 +34,6 @@ __all__ = [
     "networks",
     "priors",
     "run",
+    "symmetry",
     "trees",
 ]

@@ -6,6 +6,8 @@ One subcommand per method is made from its dataclass, so a method's hyper-parame
 from __future__ import annotations
 
 import dataclasses
+import json
+import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -13,17 +15,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Union, get_type_hints
 
+import jax
 import tyro
 from rich.console import Console
 from rich.table import Table
 from tyro.conf import OmitArgPrefixes, Positional, subcommand
 
-from symbayes import data, engine, networks
+from symbayes import data, engine, networks, symmetry
 from symbayes.draws import Run, RunError
 from symbayes.draws.files import StorageError
 from symbayes.engine import Diverged, Stopped
 from symbayes.methods import METHODS
-from symbayes.networks import MLP
 from symbayes.posterior import Posterior, likelihoods, priors
 from symbayes.posterior.posterior import Tempers
 from symbayes.report import Report
@@ -31,7 +33,15 @@ from symbayes.report.runs import named
 from symbayes.specs import require
 from symbayes.studies.demo import Demo
 
-BAD_INPUT = (ValueError, TypeError, FileNotFoundError, FileExistsError, RunError, StorageError)
+BAD_INPUT = (
+    ValueError,
+    TypeError,
+    FileNotFoundError,
+    FileExistsError,
+    RunError,
+    StorageError,
+    data.DownloadError,
+)
 
 
 @dataclass(frozen=True)
@@ -40,8 +50,10 @@ class Target:
 
     Attributes:
         data: name of the dataset; `symbayes data list` shows them.
-        hidden: widths of the hidden layers.
-        activation: between the layers.
+        network: mlp, lenet, cnn, resnet20-frn, resnet18, alexnet, cnn-lstm, transformer, or one of your own
+            as module:attribute.
+        hidden: widths of the hidden layers of an mlp (default: 32).
+        option: further options of the network, each as name=value.
         prior_scale: standard deviation of the Gaussian prior on every weight and bias.
         noise: standard deviation of the targets' noise, for regression.
         temperature: below one is a cold posterior.
@@ -50,8 +62,9 @@ class Target:
     """
 
     data: str = "digits"
-    hidden: tuple[int, ...] = (32,)
-    activation: networks.Activation = "relu"
+    network: str = "mlp"
+    hidden: tuple[int, ...] | None = None
+    option: tuple[str, ...] = ()
     prior_scale: float = 0.5
     noise: float = 0.1
     temperature: float = 1.0
@@ -62,10 +75,12 @@ class Target:
         dataset = data.load(self.data)
         classification = dataset.classes is not None
         outputs = dataset.classes or dataset.train.y.shape[1]
-        network = networks.NNXNetwork(MLP(self.hidden, outputs, self.activation))
+        options = dict(_option(text) for text in self.option)
+        if self.hidden is not None:
+            options["hidden"] = self.hidden
         return (
             Posterior(
-                network,
+                networks.make(self.network, outputs=outputs, **options),
                 likelihoods.Categorical() if classification else likelihoods.Gaussian(self.noise),
                 priors.Normal(self.prior_scale),
                 dataset.train,
@@ -76,6 +91,16 @@ class Target:
             ),
             dataset,
         )
+
+
+def _option(text: str) -> tuple[str, Any]:
+    """A network's option from ``name=value``, where the value is JSON or else a plain word."""
+    name, equals, value = text.partition("=")
+    require(bool(name and equals), f"an option is written name=value, not {text!r}")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
 
 
 @dataclass(frozen=True)
@@ -152,6 +177,29 @@ class ReportCommand:
         page = report.write(self.out or self.runs[0] / "report.html")
         Console().print(report.comparison.terminal_table())
         print(f"page: {page.resolve().as_uri()}")
+
+
+@dataclass(frozen=True)
+class Symmetries:
+    """The weight-space symmetries of a network, found from its program.
+
+    Attributes:
+        network: a network by name (see `symbayes sample hmc --help`), or the folder of a run.
+        data: name of the dataset that the network is for.
+    """
+
+    network: Positional[str]
+    data: str = "digits"
+
+    def __call__(self) -> None:
+        dataset = data.load(self.data)
+        x = dataset.test.x[:2]
+        if (Path(self.network) / "config.json").is_file():
+            network = engine.reopen(self.network).network
+        else:
+            outputs = dataset.classes or dataset.test.y.shape[1]
+            network = networks.make(self.network, outputs=outputs)
+        print(symmetry.discover(network.apply, network.init(jax.random.key(0), x), x))
 
 
 def _report(paths: Sequence[Path], name: str | None) -> Report:
@@ -276,12 +324,14 @@ Command = Union[  # noqa: UP007
     Annotated[Sample, subcommand("sample", prefix_name=False)],  # type: ignore[valid-type]
     Annotated[Evaluate, subcommand("evaluate", prefix_name=False)],
     Annotated[ReportCommand, subcommand("report", prefix_name=False)],
+    Annotated[Symmetries, subcommand("symmetries", prefix_name=False)],
     Annotated[Data, subcommand("data", prefix_name=False)],  # type: ignore[valid-type]
 ]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; gives the exit code: 0 done, 2 bad input, 1 diverged, 130 stopped."""
+    sys.path.insert(0, os.getcwd())  # networks of the user's own are imported from here
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
         try:

@@ -109,8 +109,8 @@ def test_bad_hyper_parameters_are_refused(changes: dict[str, Any], message: str)
 def test_adaptation_reaches_its_target_and_freezes(tiny: sb.Posterior, begin: Any, first: float) -> None:
     """From a step far too small and from one too large.
 
-    The mean of 240 probabilities is uncertain by about 0.02 and the step that adaptation settles on
-    by about 0.05 in acceptance: a margin of 0.12 is more than two of both together.
+    Over 40 seeds the mean acceptance lay 0.03 above the target, with a standard deviation of 0.03 and
+    at most 0.11 off: the margin fails for about one seed in a thousand, and the seed is fixed.
     """
     drawn = sb.run(dataclasses.replace(SMALL, step_size=first), tiny, start=begin, progress=False)
     assert np.unique(drawn.stats["step_size"]).size == 1
@@ -152,8 +152,11 @@ def test_divergent_trajectories_are_rejected_and_told(tiny: sb.Posterior, begin:
 
 def test_divergences_while_adapting_are_no_reason_for_a_warning(tiny: sb.Posterior, begin: Any) -> None:
     """Adaptation that begins with a step far too large is there to find a better one."""
-    drawn = sb.run(dataclasses.replace(SMALL, step_size=0.2, burn_in=60), tiny, start=begin, progress=False)
+    method = dataclasses.replace(SMALL, step_size=2.0, trajectory=2.0)
+    drawn = sb.run(method, tiny, start=begin, progress=False)
     assert not drawn.stats["divergent"].any()
+    with pytest.warns(UserWarning, match=r"accepted only|diverged after burn-in"):
+        sb.run(dataclasses.replace(method, adapt=False), tiny, start=begin, progress=False)
 
 
 @pytest.mark.parametrize(
@@ -190,7 +193,8 @@ def test_data_and_weights_keep_their_joint_law() -> None:
     """Weights of the prior, labels given the weights, then trajectories given the labels: the weights
     are still of the prior, and as likely as they were (Geweke 2004).
 
-    The step is so large that many proposals are rejected: a wrong accept step shows.
+    The step is so large that many proposals are rejected: a wrong accept step shows.  A correct sampler
+    fails for one seed in 9,000, and the seed is fixed.
     """
     worlds, trajectories, scale = 2000, 5, 1.5
     network = sb.networks.mlp(hidden=(2,), outputs=2, activation="tanh")
@@ -242,7 +246,7 @@ def test_agrees_with_another_implementation() -> None:
         network, sb.likelihoods.Gaussian(0.3), sb.priors.Normal(1.0), sb.data.Examples(x, y)
     )
     at = jnp.linspace(-2, 2, 7)[:, None]
-    chains, draws, burn_in, step, leaps = 8, 1500, 200, 0.06, 12
+    chains, draws, burn_in, step, leaps = 8, 1500, 200, 0.03, 20
 
     def features(variables: Any) -> jax.Array:
         return jnp.append(network.apply(variables, at)[:, 0], posterior.likelihood_terms(variables).sum())

@@ -1,5 +1,6 @@
 """Networks as a user would write them, which the tests name by import path."""
 
+from itertools import pairwise
 from typing import Any
 
 import equinox as eqx
@@ -15,9 +16,7 @@ class Small(nnx.Module):
 
     def __init__(self, inputs: int, width: int = 3, outputs: int = 2, *, rngs: nnx.Rngs) -> None:
         widths = (inputs, width, width, outputs)
-        self.layers = nnx.List(
-            [nnx.Linear(a, b, rngs=rngs) for a, b in zip(widths[:-1], widths[1:], strict=True)]
-        )
+        self.layers = nnx.List([nnx.Linear(a, b, rngs=rngs) for a, b in pairwise(widths)])
         self.norm = nnx.BatchNorm(width, rngs=rngs)
         self.dropout = nnx.Dropout(0.5, rngs=rngs)
 

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.special
 
 Pair = tuple[int, int]
+"""Padding before and after, the same for rows and columns."""
 
 
 def random_variables(network: Any, x: np.ndarray, seed: int) -> dict[str, Any]:
@@ -15,19 +16,16 @@ def random_variables(network: Any, x: np.ndarray, seed: int) -> dict[str, Any]:
     rng = np.random.default_rng(seed)
 
     def draw(path: Any, leaf: Any) -> np.ndarray:
-        numbers = rng.normal(size=leaf.shape) * (
-            0.5 if leaf.ndim < 2 else 1 / math.sqrt(math.prod(leaf.shape[:-1]))
-        )
+        scale = 0.5 if leaf.ndim < 2 else 1 / math.sqrt(math.prod(leaf.shape[:-1]))
+        numbers = scale * rng.normal(size=leaf.shape)
         return (np.exp(numbers) if "var" in str(path[-1]) else numbers).astype(np.float32)
 
     shapes = jax.eval_shape(network.init, jax.random.key(0), jax.ShapeDtypeStruct(x.shape, x.dtype))
     return jax.tree_util.tree_map_with_path(draw, shapes)
 
 
-def outputs(
-    network: Any, variables: dict[str, Any], x: np.ndarray, key: jax.Array | None = None
-) -> np.ndarray:
-    return np.asarray(jax.jit(network.apply)(variables, x, key))
+def outputs(network: Any, variables: dict[str, Any], x: np.ndarray) -> np.ndarray:
+    return np.asarray(jax.jit(network.apply)(variables, x))
 
 
 def dense(layer: dict[str, Any], x: np.ndarray) -> np.ndarray:
@@ -35,19 +33,15 @@ def dense(layer: dict[str, Any], x: np.ndarray) -> np.ndarray:
 
 
 def convolve(layer: dict[str, Any], x: np.ndarray, padding: Pair, stride: int = 1) -> np.ndarray:
-    """The sum over the window's positions of shifted images times one matrix each; padding before and after."""
+    """The sum over the window's positions of shifted images times one matrix each."""
     kernel = np.float64(layer["kernel"])
     x = np.pad(x, ((0, 0), padding, padding, (0, 0)))
     size = [(x.shape[1 + axis] - kernel.shape[axis]) // stride + 1 for axis in (0, 1)]
     total = np.zeros((len(x), *size, kernel.shape[3])) + np.float64(layer.get("bias", 0.0))
     for i in range(kernel.shape[0]):
         for j in range(kernel.shape[1]):
-            total += (
-                x[:, i : i + stride * size[0] : stride, j : j + stride * size[1] : stride][
-                    :, : size[0], : size[1]
-                ]
-                @ kernel[i, j]
-            )
+            rows, columns = slice(i, i + stride * size[0], stride), slice(j, j + stride * size[1], stride)
+            total += x[:, rows, columns] @ kernel[i, j]
     return total
 
 

@@ -1,5 +1,7 @@
 """The plain convolutional network against plain numpy, its size, and what it refuses."""
 
+from itertools import pairwise
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -26,10 +28,10 @@ def test_number_of_parameters(
     x = jax.ShapeDtypeStruct((1, height, width, depth), jnp.float32)
     variables = jax.eval_shape(cnn(channels, hidden, outputs=5).init, jax.random.key(0), x)
     planes = [depth, *channels]
-    convolutions = sum((9 * a + 1) * b for a, b in zip(planes[:-1], planes[1:], strict=True))
+    convolutions = sum((9 * a + 1) * b for a, b in pairwise(planes))
     halvings = 2 ** len(channels)
     widths = [(height // halvings) * (width // halvings) * planes[-1], *hidden, 5]
-    denses = sum((a + 1) * b for a, b in zip(widths[:-1], widths[1:], strict=True))
+    denses = sum((a + 1) * b for a, b in pairwise(widths))
     assert trees.size(variables["params"]) == convolutions + denses
     assert variables["stats"] == {}
 

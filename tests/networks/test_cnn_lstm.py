@@ -29,24 +29,15 @@ def test_forward_is_that_of_a_loop_over_words() -> None:
     tokens = np.random.default_rng(0).integers(0, 9, size=(4, 12)).astype(np.int32)
     variables = plain.random_variables(network, tokens, seed=1)
     params = variables["params"]
-    expected = []
+    lstm, expected = params["lstm"], []
     for text in tokens:
         words = np.float64(params["embedding"])[text]
         kernel, bias = np.float64(params["conv"]["kernel"]), params["conv"]["bias"]
         convolved = [np.einsum("kc,kcf->f", words[t : t + 3], kernel) + bias for t in range(10)]
-        pooled = [
-            np.maximum(a, b)
-            for a, b in zip(
-                plain.relu(np.array(convolved))[::2], plain.relu(np.array(convolved))[1::2], strict=True
-            )
-        ]
+        active = plain.relu(np.array(convolved))
         hidden, cell = np.zeros(5), np.zeros(5)
-        for word in pooled:
-            gates = (
-                word @ params["lstm"]["kernel"]
-                + hidden @ params["lstm"]["recurrent"]
-                + params["lstm"]["bias"]
-            )
+        for word in np.maximum(active[::2], active[1::2]):
+            gates = word @ lstm["kernel"] + hidden @ lstm["recurrent"] + lstm["bias"]
             gate, candidate, forget, output = gates[:5], gates[5:10], gates[10:15], gates[15:]
             cell = expit(forget + 1) * cell + expit(gate) * np.tanh(candidate)
             hidden = expit(output) * np.tanh(cell)
@@ -62,7 +53,7 @@ def test_texts_too_short_and_inputs_that_are_no_tokens_are_refused() -> None:
         network.init(jax.random.key(0), jnp.zeros((1, 8, 8, 1)))
     x = jnp.zeros((1, 8))
     with pytest.raises(TypeError, match="integer tokens"):
-        network.apply(network.init(jax.random.key(0), x), x)
+        jax.eval_shape(lambda key: network.apply(network.init(key, x), x), jax.random.key(0))
 
 
 def test_bad_options_are_refused() -> None:

@@ -13,6 +13,7 @@ from flax import nnx
 from hypothesis import given
 from hypothesis import strategies as st
 
+from symbayes import specs
 from symbayes.networks import imports
 from symbayes.networks.imports import UnimportableCode
 
@@ -60,9 +61,9 @@ def test_what_is_no_import_path_is_refused(path: str) -> None:
 
 
 def test_missing_modules_and_attributes_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ValueError, match="there is no module 'nowhere_at_all' to import: .* PYTHONPATH"):
+    with pytest.raises(ValueError, match=r"there is no module 'nowhere_at_all' to import: .* PYTHONPATH"):
         imports.find("nowhere_at_all:Net")
-    with pytest.raises(ValueError, match=r"there is no module 'own_networks\.deeper'|'own_networks.deeper'"):
+    with pytest.raises(ValueError, match=r"there is no module 'own_networks\.deeper' to import"):
         imports.find("own_networks.deeper:Net")
     with pytest.raises(ValueError, match="'own_networks:Smal': own_networks has no attribute 'Smal'"):
         imports.find("own_networks:Smal")
@@ -95,7 +96,7 @@ def test_options_are_hashable_and_survive_json(options: dict[str, Any]) -> None:
     frozen = imports.frozen(options)
     hash(frozen)
     assert frozen == imports.frozen(dict(reversed(options.items())))
-    assert imports.frozen(json.loads(json.dumps(frozen))) == frozen
+    assert imports.frozen(specs.decode(json.loads(json.dumps(frozen)), {})) == frozen
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), {"a": 1}, math.sin, [1, {2}], 1j])

@@ -43,9 +43,7 @@ def test_forward_is_that_of_plain_numpy(side: int, pool: Any) -> None:
 
 @pytest.mark.parametrize("shape", [(8, 8, 1), (28, 32, 1), (28, 28), (784,)])
 def test_other_sizes_are_refused(shape: tuple[int, ...]) -> None:
-    with pytest.raises(
-        ValueError, match="LeNet takes images of 28 x 28 or 32 x 32 pixels .* 'cnn' takes any size"
-    ):
+    with pytest.raises(ValueError, match=r"LeNet takes images of 28 x 28 or 32 x 32 .* 'cnn' takes any size"):
         lenet().init(jax.random.key(0), jnp.zeros((1, *shape)))
 
 

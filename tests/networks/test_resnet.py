@@ -139,6 +139,15 @@ def test_training_with_batch_norm_is_that_of_plain_numpy(batch_normed: Any) -> N
         np.testing.assert_allclose(after[f"{name}/var"], 0.9 * before[f"{name}/var"] + 0.1 * var, rtol=1e-4)
 
 
+def test_training_leaves_the_statistics_that_it_was_given(batch_normed: Any) -> None:
+    """Also where they are numpy arrays, which could be written to."""
+    network, variables, x = batch_normed
+    before = jax.tree.map(np.copy, variables)
+    _, stats = network.apply_train(variables, jnp.asarray(x), jax.random.key(0))
+    jax.tree.map(np.testing.assert_array_equal, variables, before)
+    assert not np.array_equal(stats["stem_norm"]["mean"], before["stats"]["stem_norm"]["mean"])
+
+
 def test_bad_options_are_refused() -> None:
     with pytest.raises(ValueError, match="width must be positive integers, not 0"):
         ResNetFRN(width=0)

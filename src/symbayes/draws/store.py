@@ -152,7 +152,7 @@ class Run:
     def commit(
         self, arrays: Mapping[str, Any], draws: int, state: Mapping[str, Any], metrics: Mapping[str, Any]
     ) -> None:
-        """Make the next block durable: shard (if it has draws), state, metrics, journal line."""
+        """Make the next block durable: metrics, shard (if it has draws), state, then the journal line."""
         block = self.blocks
         before = self.entries[-1]["metrics_bytes"] if self.entries else 0
         record = {"block": block, **metrics}

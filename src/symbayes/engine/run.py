@@ -26,6 +26,7 @@ from symbayes.engine.observers import Memory, Observer
 from symbayes.engine.progress import Bar, interrupt_after_block, wanted
 from symbayes.engine.protocol import Block, Method, State
 from symbayes.engine.record import configuration
+from symbayes.networks import require_storable
 from symbayes.posterior import Posterior
 from symbayes.specs import require
 
@@ -75,6 +76,8 @@ def run(
         posterior = placement.place_posterior(posterior, mesh)
     method = _resolved(method, posterior, store)
     job = _Job(method, posterior, tuple(observers), keep, mesh)
+    if store is not None:
+        require_storable(posterior.network)
     config = configuration(method, posterior, seed, start, observers, keep, mesh) | {
         "about": dict(about or {})
     }
@@ -84,17 +87,17 @@ def run(
             interrupt_after_block() as interrupt,
             Bar(
                 f"{method.name:<9}",
-                config["blocks"],
+                blocks,
                 sink.blocks,
                 method.gradients(posterior) * method.chains,
                 wanted(progress),
             ) as bar,
         ):
-            for result in job.work(state, sink.blocks, config["blocks"]):
+            for result in job.work(state, sink.blocks, blocks):
                 memories = job.save(sink, *result, memories)
                 bar.step(sink.metrics[-1])
-                if interrupt.asked and sink.blocks < config["blocks"]:
-                    raise Stopped(_stopped_message(sink, config["blocks"], store))
+                if interrupt.asked and sink.blocks < blocks:
+                    raise Stopped(_stopped_message(sink, blocks, store))
         for observer in observers:
             sink.save_observed(observer.name, observer.finish(memories[observer.name]))
         for warning in method.review(sink.metrics):
@@ -158,7 +161,7 @@ class _Job:
         drawn, seen = jax.tree.map(
             lambda leaf: np.asarray(leaf)[:, kept], ((made.variables, made.stats), seen)
         )
-        if (bad := states.first_nonfinite((metrics, drawn))) is not None:
+        if (bad := states.first_nonfinite({**metrics, "draw": drawn[0], **drawn[1]})) is not None:
             raise Diverged(
                 f"{self.method.name} diverged in block {block} of {self.method.blocks(self.posterior)}: "
                 f"{bad} is not finite; {self.method.remedy}"

@@ -3,35 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import jax
 from flax import nnx
 
+from symbayes.networks.activations import ACTIVATIONS, Activation, require_activation
+from symbayes.networks.layers import dropout as dropout_layer
+from symbayes.networks.layers import flat, require_rate
 from symbayes.networks.network import NNXNetwork, Spec
 from symbayes.specs import require
-
-Activation = Literal["relu", "leaky_relu", "tanh", "silu", "gelu"]
-
-ACTIVATIONS: dict[str, Callable[[jax.Array], jax.Array]] = {
-    "relu": jax.nn.relu,
-    "leaky_relu": jax.nn.leaky_relu,
-    "tanh": jax.numpy.tanh,
-    "silu": jax.nn.silu,
-    "gelu": jax.nn.gelu,
-}
 
 
 @dataclass(frozen=True)
 class MLP(Spec):
-    """Inputs are flattened; hidden layers of the given widths; one linear output layer."""
+    """Inputs are flattened; hidden layers of the given widths; one linear output layer.
+
+    Dropout, if any, follows every hidden layer.
+    """
 
     hidden: tuple[int, ...] = (32,)
     outputs: int = 10
     activation: Activation = "relu"
     bias: bool = True
+    dropout: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "hidden", tuple(self.hidden))
@@ -39,10 +35,8 @@ class MLP(Spec):
             all(isinstance(width, int) and width > 0 for width in (*self.hidden, self.outputs)),
             f"layer widths are positive integers, not {self.hidden} and {self.outputs}",
         )
-        require(
-            self.activation in ACTIVATIONS,
-            f"unknown activation {self.activation!r}: choose one of {', '.join(ACTIVATIONS)}",
-        )
+        require_activation(self.activation)
+        require_rate(self.dropout)
 
     def build(self, example_shape: tuple[int, ...], rngs: nnx.Rngs) -> nnx.Module:
         return Perceptron(self, math.prod(example_shape), rngs)
@@ -57,16 +51,21 @@ class Perceptron(nnx.Module):
         widths = (inputs, *spec.hidden, spec.outputs)
         for name, fan_in, fan_out in zip(self.names, widths[:-1], widths[1:], strict=True):
             setattr(self, name, nnx.Linear(fan_in, fan_out, use_bias=spec.bias, rngs=rngs))
+        self.dropout = dropout_layer(spec.dropout, rngs)
 
     def __call__(self, x: jax.Array) -> jax.Array:
-        x = x.reshape(x.shape[0], -1)
+        x = flat(x)
         for name in self.names[:-1]:
-            x = ACTIVATIONS[self.activation](getattr(self, name)(x))
+            x = self.dropout(ACTIVATIONS[self.activation](getattr(self, name)(x)))
         return getattr(self, self.names[-1])(x)
 
 
 def mlp(
-    hidden: Sequence[int] = (32,), outputs: int = 10, activation: Activation = "relu", bias: bool = True
+    hidden: Sequence[int] = (32,),
+    outputs: int = 10,
+    activation: Activation = "relu",
+    bias: bool = True,
+    dropout: float = 0.0,
 ) -> NNXNetwork:
     """A multi-layer perceptron, as in ``mlp(hidden=(512, 512), outputs=10)``."""
-    return NNXNetwork(MLP(tuple(hidden), outputs, activation, bias))
+    return NNXNetwork(MLP(tuple(hidden), outputs, activation, bias, dropout))

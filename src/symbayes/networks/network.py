@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import jax
+import jax.numpy as jnp
 from flax import nnx
 
 from symbayes import specs, trees
@@ -43,7 +44,10 @@ class Network(Protocol):
 
 
 class Spec:
-    """Base of the dataclasses that describe a network; subclasses register themselves by name."""
+    """Base of the dataclasses that describe a network; subclasses register themselves by name.
+
+    A subclass says how to `build` an NNX module, or which other kind of `network` it describes.
+    """
 
     kinds: ClassVar[dict[str, type]] = {}
 
@@ -54,10 +58,14 @@ class Spec:
         """The NNX module for examples of this shape."""
         raise NotImplementedError
 
+    def network(self) -> Network:
+        """The network that this spec describes."""
+        return NNXNetwork(self)
+
 
 def from_spec(encoded: dict[str, Any]) -> Network:
     """The network whose encoded spec a run has stored."""
-    return NNXNetwork(specs.decode(encoded, Spec.kinds))
+    return specs.decode(encoded, Spec.kinds).network()
 
 
 @dataclass(frozen=True)
@@ -133,7 +141,9 @@ def _fill(state: nnx.State, tree: dict[str, Any], x: jax.Array) -> nnx.State:
             f"{name} has shape {flat[name].shape}, but for inputs of shape {x.shape[1:]} "
             f"this network's has {leaf.shape}",
         )
-    return nnx.from_flat_state([(path, leaf.replace(flat[name])) for name, (path, leaf) in named.items()])
+    # As JAX arrays, since a module writes new statistics into numpy's in place.
+    filled = [(path, leaf.replace(jnp.asarray(flat[name]))) for name, (path, leaf) in named.items()]
+    return nnx.from_flat_state(filled)
 
 
 def _with_key(rest: nnx.State, key: jax.Array) -> nnx.State:
@@ -143,7 +153,7 @@ def _with_key(rest: nnx.State, key: jax.Array) -> nnx.State:
         if isinstance(leaf, nnx.RngKey):
             filled.append((path, leaf.replace(jax.random.fold_in(key, i))))
         elif isinstance(leaf, nnx.RngCount):
-            filled.append((path, leaf.replace(jax.numpy.zeros((), jax.numpy.uint32))))
+            filled.append((path, leaf.replace(jnp.zeros((), jnp.uint32))))
         else:
             raise TypeError(f"the module holds state that is neither Param, BatchStat nor Rng: {path}")
     return nnx.from_flat_state(filled)

@@ -14,6 +14,7 @@ sampler that accepts by it stays exact whatever its gradients are, as long as th
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import Any, Literal
 
@@ -96,14 +97,16 @@ class Posterior:
         self.size = len(train)
 
     def tree_flatten_with_keys(self) -> tuple[tuple[tuple[Any, Any], ...], tuple[Any, ...]]:
-        names = ("likelihood", "prior", "chunks", "validation", "temperature")
+        # Validation data stay out: no compiled program needs them, and with them it would be another one.
+        names = ("likelihood", "prior", "chunks", "temperature")
         children = tuple((jax.tree_util.GetAttrKey(name), getattr(self, name)) for name in names)
         return children, (self.network, self.tempers, self.precision, self.size)
 
     @classmethod
     def tree_unflatten(cls, static: tuple[Any, ...], children: Any) -> Posterior:
         self = object.__new__(cls)
-        self.likelihood, self.prior, self.chunks, self.validation, self.temperature = children
+        self.likelihood, self.prior, self.chunks, self.temperature = children
+        self.validation = None
         self.network, self.tempers, self.precision, self.size = static
         return self
 
@@ -115,12 +118,11 @@ class Posterior:
 
     def with_chunks_of(self, multiple: int) -> Posterior:
         """The same posterior with chunks whose size is a multiple of a number of devices."""
-        leaves, structure = jax.tree.flatten(self)
-        copy = jax.tree.unflatten(structure, leaves)
+        changed = copy.copy(self)
         if self.chunks.mask.shape[1] % multiple:
             train = jax.tree.map(np.asarray, self.train)
-            copy.chunks = Chunks.cut(train.x, train.y, self.chunks.mask.shape[1], multiple)
-        return copy
+            changed.chunks = Chunks.cut(train.x, train.y, self.chunks.mask.shape[1], multiple)
+        return changed
 
     @property
     def likelihood_weight(self) -> jax.Array:

@@ -183,9 +183,10 @@ def _traces(name: str, run: Reopened) -> list[Figure]:
     """Energy and acceptance where there are many draws, the loss where a run was trained."""
     stats, metrics = run.draws.stats, run.run.metrics
     if len(run.draws) > 1 and "energy" in stats:
-        energy = np.concatenate([line["energy"] for line in metrics if "energy" in line], axis=1)
-        burn_in = energy[:, : run.run.config["method"]["burn_in"]]
-        return [figures.traces(stats["energy"], stats.get("acceptance"), burn_in)]
+        energies = [np.asarray(line["energy"]) for line in metrics if "energy" in line]
+        burn_in = run.run.config["method"].get("burn_in", 0)
+        before = np.concatenate(energies, axis=1)[:, :burn_in] if energies and burn_in else None
+        return [figures.traces(stats["energy"], stats.get("acceptance"), before)]
     parts = [np.asarray(line["losses"]) for line in metrics if "losses" in line]
     if not parts:
         return []

@@ -1,0 +1,206 @@
+"""Networks of the user's own: from Flax NNX modules, from plain functions, and by import path.
+
+Each keeps a spec with the import path of the code and the options that it is called with, from which
+another process rebuilds it.  Code without an import path works in memory; `require_storable` refuses it.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+import jax
+from flax import nnx
+
+from symbayes import specs
+from symbayes.networks import imports, pytrees
+from symbayes.networks.equinox import FromEquinox, is_equinox_class
+from symbayes.networks.imports import Options, Reference, UnimportableCode
+from symbayes.networks.network import Network, NNXNetwork, Spec, Variables, from_spec
+
+
+@dataclass(frozen=True)
+class FromNNX(Spec):
+    """A Flax NNX module by what makes it, a class or function that is called with the options and rngs."""
+
+    constructor: Reference
+    options: Options = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "options", imports.frozen(self.options))
+
+    def build(self, example_shape: tuple[int, ...], rngs: nnx.Rngs) -> nnx.Module:
+        module = imports.call(self.constructor, self.options, rngs=rngs)
+        if not isinstance(module, nnx.Module):
+            raise TypeError(f"{self.constructor} gave a {type(module).__name__}, not an NNX module")
+        return module
+
+    def network(self) -> NNXNetwork:
+        imports.resolve(self.constructor)
+        return NNXNetwork(self)
+
+
+@dataclass(frozen=True)
+class FromFunctions(Spec):
+    """Two plain functions: one gives fresh parameters, one applies them."""
+
+    init: Reference
+    apply: Reference
+    options: Options = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "options", imports.frozen(self.options))
+
+    def network(self) -> FunctionNetwork:
+        for code in (self.init, self.apply):
+            imports.resolve(code)
+        return FunctionNetwork(self)
+
+
+@dataclass(frozen=True)
+class FunctionNetwork:
+    """A network of two plain functions, whose parameters may be any pytree of floating-point arrays."""
+
+    spec: FromFunctions
+
+    def init(self, key: jax.Array, x: jax.Array) -> Variables:
+        params = imports.call(self.spec.init, self.spec.options, key, x)
+        return {"params": pytrees.to_named(params), "stats": {}}
+
+    def apply(self, variables: Variables, x: jax.Array, key: jax.Array | None = None) -> jax.Array:
+        params = pytrees.fill(_template(self.spec, x.shape, x.dtype), variables["params"])
+        takes_key = "key" in imports.parameters(imports.resolve(self.spec.apply))
+        randomness = {"key": key} if takes_key else {}
+        return imports.call(self.spec.apply, self.spec.options, params, x, **randomness)
+
+    def apply_train(
+        self, variables: Variables, x: jax.Array, key: jax.Array
+    ) -> tuple[jax.Array, dict[str, Any]]:
+        return self.apply(variables, x, key), {}
+
+
+@functools.lru_cache(maxsize=256)
+def _template(spec: FromFunctions, shape: tuple[int, ...], dtype: Any) -> Any:
+    """The functions' own form of the parameters, without computing anything."""
+    init = functools.partial(imports.call, spec.init, spec.options)
+    return jax.eval_shape(init, jax.random.key(0), jax.ShapeDtypeStruct(shape, dtype))
+
+
+@dataclass(frozen=True)
+class Imported(Spec):
+    """A network by its import path, or by that of a function that makes it from the options."""
+
+    path: str
+    options: Options = ()
+
+    def __post_init__(self) -> None:
+        imports.require_path(self.path)
+        object.__setattr__(self, "options", imports.frozen(self.options))
+
+    def network(self) -> ImportedNetwork:
+        _imported(self)
+        return ImportedNetwork(self)
+
+
+@dataclass(frozen=True)
+class ImportedNetwork:
+    """A network of any kind that goes by its import path."""
+
+    spec: Imported
+
+    def init(self, key: jax.Array, x: jax.Array) -> Variables:
+        return _imported(self.spec).init(key, x)
+
+    def apply(self, variables: Variables, x: jax.Array, key: jax.Array | None = None) -> jax.Array:
+        return _imported(self.spec).apply(variables, x, key)
+
+    def apply_train(
+        self, variables: Variables, x: jax.Array, key: jax.Array
+    ) -> tuple[jax.Array, dict[str, Any]]:
+        return _imported(self.spec).apply_train(variables, x, key)
+
+
+@functools.lru_cache(maxsize=256)
+def _imported(spec: Imported) -> Network:
+    found = imports.find(spec.path)
+    if _is_network(found):
+        specs.require(not spec.options, f"{spec.path} is a network already and takes no options")
+        return found
+    if not callable(found):
+        raise TypeError(
+            f"{spec.path} is a {type(found).__name__}: name a network, a Flax NNX or Equinox module class, "
+            "or a function that makes one of them"
+        )
+    made = imports.call(spec.path, spec.options)
+    if not _is_network(made):
+        raise TypeError(
+            f"{spec.path} gave a {type(made).__name__}, not a network: a function that makes an NNX module "
+            "takes `rngs`, one that makes an Equinox module takes `key`"
+        )
+    return made
+
+
+def _is_network(found: Any) -> bool:
+    return isinstance(found, Network) and not isinstance(found, type)
+
+
+def from_nnx(constructor: Callable[..., nnx.Module], **options: Any) -> NNXNetwork:
+    """A network of a Flax NNX module, as in ``from_nnx(SmallNet, width=32)``.
+
+    Args:
+        constructor: the module's class, or a function; called with the options and ``rngs``.
+        options: numbers, strings and lists of them, which a run can store.
+    """
+    return FromNNX(imports.reference(constructor), imports.frozen(options)).network()
+
+
+def from_functions(init: Callable[..., Any], apply: Callable[..., Any], **options: Any) -> FunctionNetwork:
+    """A network of two plain functions.
+
+    Args:
+        init: ``init(key, x, **options)`` gives fresh parameters, any pytree of floating-point arrays.
+        apply: ``apply(params, x, **options)`` gives outputs of shape (examples, outputs).  If it takes
+            ``key`` too, it gets one where randomness is wanted, and None where it is not.
+        options: numbers, strings and lists of them, which a run can store.
+    """
+    return FromFunctions(imports.reference(init), imports.reference(apply), imports.frozen(options)).network()
+
+
+def from_name(path: str, **options: Any) -> Network:
+    """The network that ``"module:attribute"`` names.
+
+    The attribute is an NNX module class or a function that takes ``rngs``, an Equinox module class or a
+    function that takes ``key``, a function that makes a network, or a network itself.
+    """
+    found = imports.find(path)
+    if isinstance(found, type) and issubclass(found, nnx.Module):
+        return FromNNX(path, imports.frozen(options)).network()
+    if is_equinox_class(found):
+        return FromEquinox(path, imports.frozen(options)).network()
+    if callable(found) and not _is_network(found):
+        taken = imports.parameters(found)
+        if "rngs" in taken:
+            return FromNNX(path, imports.frozen(options)).network()
+        if "key" in taken:
+            return FromEquinox(path, imports.frozen(options)).network()
+    return Imported(path, imports.frozen(options)).network()
+
+
+def require_storable(network: Network) -> None:
+    """Refuse a network that another process could not rebuild from its spec."""
+    spec = network.spec
+    held = [getattr(spec, field.name) for field in fields(spec)] if is_dataclass(spec) else []
+    for value in held:
+        specs.require(
+            not isinstance(value, UnimportableCode),
+            f"the network is made of {value}, which has no import path, so a stored run could not be opened "
+            "again: define it at the top of a module that can be imported, or run without a store",
+        )
+    try:
+        rebuilt = from_spec(json.loads(json.dumps(specs.encode(spec))))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"the network's spec {spec!r} cannot be rebuilt from its JSON: {error}") from error
+    specs.require(rebuilt == network, f"the network's spec {spec!r} reads back from JSON as another network")

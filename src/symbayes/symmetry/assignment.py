@@ -1,0 +1,72 @@
+"""Linear assignment of units to units, with signs.
+
+For Gram matrices ``G_x`` of the terms on which the set x of signs acts, the value of putting unit j in place
+i is ``max_s sum_x prod_{k in x} s_k G_x[i, j]`` over the signs s; the permutation maximises the sum of these.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+Pattern = frozenset[str]
+"""The signs that act on a term."""
+
+
+def sign_choices(names: Sequence[str]) -> list[dict[str, int]]:
+    """All values of some signs, all positive first."""
+    return [dict(zip(names, signs, strict=True)) for signs in itertools.product((1, -1), repeat=len(names))]
+
+
+def weight(pattern: Iterable[str], choice: Mapping[str, int]) -> int:
+    """The product of the chosen signs over a pattern; those that are not chosen count as positive."""
+    return int(np.prod([choice.get(name, 1) for name in pattern], dtype=int))
+
+
+def best_signs(grams: Mapping[Pattern, np.ndarray], names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """The best value of every pair over the named signs, and the number of the choice that gives it."""
+    values, chosen = np.zeros(()), np.zeros((), np.int8)
+    for number, choice in enumerate(sign_choices(names)):
+        value = sum((weight(pattern, choice) * gram for pattern, gram in grams.items()), np.zeros(()))
+        if number == 0:
+            values, chosen = value, np.zeros(value.shape, np.int8)
+        else:
+            chosen[value > values] = number
+            values = np.maximum(values, value)
+    return values, chosen
+
+
+def assign(values: np.ndarray) -> np.ndarray:
+    """The permutation p that maximises ``sum_i values[i, p[i]]``, for each matrix of a batch."""
+    flat = values.reshape(-1, *values.shape[-2:])
+    found = np.empty(flat.shape[:-1], np.int64)
+    # Where the diagonal is the largest of every row, no assignment is better.
+    staying = np.all(np.diagonal(flat, axis1=-2, axis2=-1) >= flat.max(-1), axis=-1)
+    found[staying] = np.arange(flat.shape[-1])
+    todo = np.flatnonzero(~staying)
+    if len(todo) == 1:
+        found[todo[0]] = _solve(flat[todo[0]])
+    elif len(todo):
+        found[todo] = list(pool().map(_solve, flat[todo]))
+    return found.reshape(values.shape[:-1])
+
+
+def _solve(matrix: np.ndarray) -> np.ndarray:
+    return linear_sum_assignment(matrix, maximize=True)[1]
+
+
+def total(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """The value of an assignment, for each matrix of a batch."""
+    return np.take_along_axis(values, rows[..., None], -1).sum((-2, -1), dtype=np.float64)
+
+
+@cache
+def pool() -> Any:
+    """Threads for assignments, which the solver runs outside the interpreter's lock."""
+    return ThreadPoolExecutor(thread_name_prefix="assignment")

@@ -130,7 +130,7 @@ def test_data_list_shows_the_embedded_set(capsys: pytest.CaptureFixture[str]) ->
 
 def test_any_network_can_be_named_with_its_options(tmp_path: Path) -> None:
     arguments = ["sample", "ensemble", "--epochs", "1", "--chains", "1", "--store", str(tmp_path / "run")]
-    assert main([*arguments, "--network", "cnn", "--option", "channels=[2,2]", "--option", "dense=4"]) == 0
+    assert main([*arguments, "--network", "cnn", "--option", "channels=[2,2]", "hidden=[4]"]) == 0
     assert '"kind": "CNN"' in (tmp_path / "run" / "config.json").read_text()
 
 

@@ -91,9 +91,7 @@ def test_differences_name_the_field():
 
 
 def test_different_kinds_differ_in_their_name_alone():
-    assert specs.differences(specs.encode(Tree()), specs.encode(Leaf())) == [
-        "kind: 'Tree' there, 'Leaf' now"
-    ]
+    assert specs.differences(specs.encode(Tree()), specs.encode(Leaf())) == ["kind: 'Tree' there, 'Leaf' now"]
 
 
 @pytest.mark.parametrize("bad", [0, -1, -0.5, float("inf"), float("nan")])

@@ -63,7 +63,7 @@ def test_log_ratio_survives_where_totals_cancel() -> None:
 
 
 def test_moments_of_draws() -> None:
-    """Four standard errors each way: 1 seed in 5,000 would fail, and the seed is fixed."""
+    """Three checks at four standard errors and one p-value: one seed in 800 fails, and the seed is fixed."""
     scale, count = 0.3, 40_000
     draw = Normal(scale).sample(
         jax.random.key(3), {"a": np.zeros((count // 2,)), "b": np.zeros((count // 4, 2))}

@@ -78,6 +78,7 @@ def run(
     job = _Job(method, posterior, tuple(observers), keep, mesh)
     if store is not None:
         require_storable(posterior.network)
+    blocks = method.blocks(posterior)
     config = configuration(method, posterior, seed, start, observers, keep, mesh) | {
         "about": dict(about or {})
     }

@@ -193,7 +193,7 @@ class Symmetries:
 
     def __call__(self) -> None:
         dataset = data.load(self.data)
-        x = dataset.test.x[:2]
+        x = jax.numpy.asarray(dataset.test.x[:2])
         if (Path(self.network) / "config.json").is_file():
             network = engine.reopen(self.network).network
         else:

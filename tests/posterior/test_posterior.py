@@ -76,9 +76,9 @@ def test_density_and_gradient_for_every_chunk_size(
 ) -> None:
     posterior = chunked(tiny, chunk)
     likelihood, prior = plain_parts(tiny, variables)
-    per_chunk = terms(posterior, variables)
-    assert per_chunk.shape == (posterior.chunks.mask.shape[0],)
-    assert float(per_chunk.sum()) == pytest.approx(likelihood, rel=1e-6)
+    each = terms(posterior, variables)
+    assert each.shape == (64 * posterior.chunks.mask.shape[0],)
+    assert float(each.sum()) == pytest.approx(likelihood, rel=1e-6)
     assert float(log_density(posterior, variables)) == pytest.approx(likelihood + prior, rel=1e-6)
     assert_trees_close(gradient(posterior, variables), plain_gradient, rtol=1e-5)
 

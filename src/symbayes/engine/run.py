@@ -160,9 +160,9 @@ class _Job:
         metrics |= {name: np.asarray(value)[:, : made.done] for name, value in made.traces.items()}
         kept = slice(made.kept.start, made.kept.stop)
         drawn, seen = jax.tree.map(
-            lambda leaf: np.asarray(leaf)[:, kept], ((made.variables, made.stats), seen)
+            lambda leaf: np.ascontiguousarray(np.asarray(leaf)[:, kept]), ((made.variables, made.stats), seen)
         )
-        if (bad := states.first_nonfinite({**metrics, "draw": drawn[0], **drawn[1]})) is not None:
+        if (bad := states.first_nonfinite({**metrics, "draw": drawn[0], "statistics": drawn[1]})) is not None:
             raise Diverged(
                 f"{self.method.name} diverged in block {block} of {self.method.blocks(self.posterior)}: "
                 f"{bad} is not finite; {self.method.remedy}"

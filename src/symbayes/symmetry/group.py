@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import jax
@@ -141,12 +141,24 @@ class Symmetry:
         """The variables moved by an element; under `jax.vmap` a thousand at once."""
         flat = trees.flatten(variables)
         self.expect(flat)
-        for path, sites in self.compile(element).items():
-            leaf = jnp.asarray(flat[path])
-            for axes, index, factor in sites:
-                leaf = move(leaf, axes, index, factor)
-            flat[path] = leaf
-        return trees.unflatten(flat)
+        return trees.unflatten({path: self.act_on(path, element, leaf) for path, leaf in flat.items()})
+
+    def act_on(self, path: str, element: Element, leaf: Any) -> Any:
+        """One parameter moved by an element."""
+        for site in self.sites[path]:
+            leaf = move(jnp.asarray(leaf), site.axes, *site.compile(self.indices, self.over, element))
+        return leaf
+
+    def act_each(self, path: str, elements: Element, leaves: Any) -> jax.Array:
+        """One parameter of many networks, each moved by its own element; compiled."""
+        return self._act_each(path, elements, leaves)
+
+    @cached_property
+    def _act_each(self) -> Callable[..., jax.Array]:
+        def many(path: str, elements: Element, leaves: Any) -> jax.Array:
+            return jax.vmap(partial(self.act_on, path))(elements, leaves)
+
+        return jax.jit(many, static_argnums=0)
 
     def expect(self, flat: Mapping[str, Any]) -> None:
         """Refuse parameters of another network, by name."""

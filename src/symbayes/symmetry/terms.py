@@ -33,7 +33,8 @@ class Term:
     """A piece of a parameter: where it is cut, and which index each of its axes carries."""
 
     path: str
-    cuts: tuple[Any, ...]
+    cuts: tuple[Sequence[int], ...]
+    """The entries of each axis, a range where they are consecutive."""
     names: tuple[str, ...]
     shape: tuple[int, ...]
     ends: tuple[bool, ...]
@@ -49,10 +50,10 @@ class Term:
     def take(self, array: Any, lead: int = 0) -> Any:
         """The term of a parameter, after so many leading axes."""
         for axis, cut in enumerate(self.cuts):
-            if isinstance(cut, slice):
-                array = array[(slice(None),) * (axis + lead) + (cut,)]
+            if isinstance(cut, range):
+                array = array[(slice(None),) * (axis + lead) + (slice(cut.start, cut.stop),)]
             else:
-                array = array.take(cut, axis=axis + lead)
+                array = array.take(np.array(cut), axis=axis + lead)
         return array.reshape(*array.shape[:lead], *self.shape)
 
 
@@ -91,15 +92,14 @@ def _terms(group: Symmetry, path: str) -> list[Term]:
     return found
 
 
-def _cut(part: Part, indices: Indices) -> slice | np.ndarray:
-    """The entries of a part in the order of its indices; a slice where they are consecutive."""
+def _cut(part: Part, indices: Indices) -> Sequence[int]:
+    """The entries of a part in the order of its indices."""
     positions = np.full((), part.offset)
     for name, stride in zip(part.names, part.strides, strict=True):
         positions = positions[..., None] + stride * np.arange(indices.sizes[name])
-    positions = positions.ravel()
-    if np.array_equal(positions, part.offset + np.arange(len(positions))):
-        return slice(part.offset, part.offset + len(positions))
-    return positions
+    found = tuple(positions.ravel().tolist())
+    consecutive = range(part.offset, part.offset + len(found))
+    return consecutive if found == tuple(consecutive) else found
 
 
 def spread(array: np.ndarray, places: Sequence[int], rank: int) -> np.ndarray:

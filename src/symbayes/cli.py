@@ -27,7 +27,7 @@ from symbayes.draws.files import StorageError
 from symbayes.engine import Diverged, Stopped
 from symbayes.methods import METHODS
 from symbayes.posterior import Posterior, likelihoods, priors
-from symbayes.posterior.posterior import Tempers
+from symbayes.posterior.posterior import Precision, Tempers
 from symbayes.report import Report
 from symbayes.report.runs import named
 from symbayes.specs import require
@@ -58,7 +58,8 @@ class Target:
         noise: standard deviation of the targets' noise, for regression.
         temperature: below one is a cold posterior.
         tempers: what the temperature divides: the whole log posterior, or the log likelihood only.
-        chunk: examples in memory at once in a full-batch gradient.
+        precision: of the matrix products in gradients, where the hardware has a choice.
+        chunk: examples in memory at once in a full-batch gradient (default: what fits).
     """
 
     data: str = "digits"
@@ -69,6 +70,7 @@ class Target:
     noise: float = 0.1
     temperature: float = 1.0
     tempers: Tempers = "posterior"
+    precision: Precision = "float32"
     chunk: int | None = None
 
     def posterior(self) -> tuple[Posterior, data.Dataset]:
@@ -87,6 +89,7 @@ class Target:
                 dataset.validation if len(dataset.validation) else None,
                 temperature=self.temperature,
                 tempers=self.tempers,
+                precision=self.precision,
                 chunk=self.chunk,
             ),
             dataset,

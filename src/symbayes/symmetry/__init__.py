@@ -2,6 +2,7 @@
 
 from symbayes.symmetry.align import Alignment as Alignment
 from symbayes.symmetry.align import align as align
+from symbayes.symmetry.canonical import canonical as canonical
 from symbayes.symmetry.discover import discover as discover
 from symbayes.symmetry.element import Element as Element
 from symbayes.symmetry.group import Symmetry as Symmetry

@@ -18,7 +18,9 @@ from symbayes import trees
 from symbayes.networks import Network
 from symbayes.posterior import Posterior
 
-SMALLEST_STEP = 1.5e7
+CPU_SPEED, CPU_SMALLEST_STEP = 3e10, 1.5e7
+DEVICE_SPEED, DEVICE_SMALLEST_STEP = 1e14, 5e9
+"""Operations per second, and what the smallest step costs in them, on a few cores and on an accelerator."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +64,12 @@ def steps_per_block(posterior: Posterior, chains: int, examples_per_step: int) -
     """Steps that make a block of about a second, from a count of operations.
 
     Six operations per weight and example is what a dense layer's gradient takes, and a step of a
-    tiny network costs as much as `SMALLEST_STEP` of them.
+    tiny network costs as much as some smallest number of them.
     """
+    on_cpu = jax.default_backend() == "cpu"
+    speed, smallest = (CPU_SPEED, CPU_SMALLEST_STEP) if on_cpu else (DEVICE_SPEED, DEVICE_SMALLEST_STEP)
     operations = 6.0 * _weights(posterior) * examples_per_step * chains
-    per_second = 3e10 if jax.default_backend() == "cpu" else 1e13
-    return max(1, int(per_second / max(operations, SMALLEST_STEP)))
+    return max(1, int(speed / max(operations, smallest)))
 
 
 def draw_slots(posterior: Posterior, chains: int) -> int:

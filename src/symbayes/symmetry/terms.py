@@ -54,7 +54,7 @@ class Term:
                 array = array[(slice(None),) * (axis + lead) + (slice(cut.start, cut.stop),)]
             else:
                 array = array.take(np.array(cut), axis=axis + lead)
-        return array.reshape(*array.shape[:lead], *self.shape)
+        return array.reshape((*array.shape[:lead], *self.shape))
 
 
 def terms_of(group: Symmetry) -> list[Term]:
@@ -130,7 +130,7 @@ def permuted(
 
 def multiplied(array: np.ndarray, places: Sequence[int], factor: np.ndarray) -> np.ndarray:
     """An array times a factor along some of its axes."""
-    return array * spread(factor, places, array.ndim).astype(array.dtype)
+    return np.asarray(array * spread(factor, places, array.ndim).astype(array.dtype))
 
 
 def parents_first(over: Mapping[str, tuple[str, ...]]) -> list[str]:

@@ -1,0 +1,176 @@
+"""Networks to be moved one by one: draws, or a tree with one leading axis, walked in blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from symbayes import trees
+from symbayes.draws import Draws
+from symbayes.draws.draws import VARIABLES, MemorySegment, Segment
+from symbayes.symmetry.element import Element
+from symbayes.symmetry.group import Symmetry
+
+BLOCK_BYTES = 2**28
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Draws and the group that moves them."""
+
+    draws: Draws
+    group: Symmetry
+    tree: trees.Tree | None
+    """The tree that was given, if no draws were."""
+
+    @classmethod
+    def of(cls, draws: Draws | trees.Tree, group: Symmetry) -> Stack:
+        """Draws as they are, or a tree as one chain; refused if of another network."""
+        if isinstance(draws, Draws):
+            stack = cls(draws, group, None)
+        else:
+            flat = trees.flatten(draws)
+            counts = {name: np.shape(leaf)[:1] for name, leaf in flat.items()}
+            if () in counts.values() or len(set(counts.values())) != 1:
+                raise ValueError(f"all parameters start with one common axis over draws, not {counts}")
+            chain = {f"{VARIABLES}/{name}": np.asarray(leaf)[None] for name, leaf in flat.items()}
+            stack = cls(Draws.from_arrays(chain), group, draws)
+        group.expect(
+            {name: jax.ShapeDtypeStruct(shape, np.float32) for name, shape in stack.draws.shapes.items()}
+        )
+        return stack
+
+    @property
+    def lead(self) -> tuple[int, ...]:
+        """The leading axes of the draws."""
+        return (len(self.draws),) if self.tree is not None else (self.draws.chains, len(self.draws))
+
+    @property
+    def count(self) -> int:
+        return self.draws.chains * len(self.draws)
+
+    def blocks(self) -> Iterator[tuple[np.ndarray, dict[str, np.ndarray]]]:
+        """The numbers of some draws, and their parameters by name with these draws as first axis."""
+        each = 4 * self.draws.chains * sum(int(np.prod(shape)) for shape in self.draws.shapes.values())
+        start = 0
+        for block in self.draws.blocks(max(1, BLOCK_BYTES // max(1, each))):
+            stop = start + len(block)
+            ids = (np.arange(self.draws.chains)[:, None] * len(self.draws) + np.arange(start, stop)).ravel()
+            flat = {
+                name: leaf.reshape(-1, *leaf.shape[2:])
+                for name, leaf in trees.flatten(block.variables).items()
+            }
+            for name, leaf in flat.items():
+                if not np.all(np.isfinite(leaf)):
+                    number = int(ids[np.argwhere(~np.isfinite(leaf))[0][0]])
+                    raise ValueError(
+                        f"the parameter {name!r} of draw {number} is not finite: leave such draws out"
+                    )
+            yield ids, flat
+            start = stop
+
+    def elements(
+        self,
+        permutations: Mapping[str, np.ndarray] | None = None,
+        signs: Mapping[str, np.ndarray] | None = None,
+        log_scales: Mapping[str, np.ndarray] | None = None,
+    ) -> Element:
+        """One element per draw, with the draws' leading axes; what is not given is the identity."""
+
+        def shaped(array: np.ndarray, dtype: Any) -> np.ndarray:
+            return np.asarray(array, dtype).reshape(*self.lead, *np.shape(array)[1:])
+
+        group, n = self.group, self.count
+        still = {p.name: np.tile(np.arange(p.size), (n, p.copies, 1)) for p in group.permutations}
+        return Element(
+            {name: shaped(rows, np.int32) for name, rows in (permutations or still).items()},
+            {s.name: shaped((signs or {}).get(s.name, np.ones((n, s.size))), np.int8) for s in group.signs},
+            {
+                s.name: shaped((log_scales or {}).get(s.name, np.zeros((n, s.size))), np.float32)
+                for s in group.scales
+            },
+        )
+
+    def moved(self, elements: Element) -> Draws | dict[str, Any]:
+        """The draws after one element each: in memory if they are, else moved when they are read."""
+        chained = elements if self.tree is None else trees.index(elements, None)
+        segments, start = [], 0
+        for segment in self.draws.segments:
+            here = trees.index(chained, (slice(None), slice(start, start + segment.draws)))
+            segments.append(_in_memory(MovedSegment(segment, self.group, here)))
+            start += segment.draws
+        found = Draws(segments)
+        if self.tree is None:
+            return found
+        return _like(self.tree, {name: leaf[0] for name, leaf in trees.flatten(found.variables).items()})
+
+
+class Elements:
+    """One element per draw, by the draw's number."""
+
+    def __init__(self, stack: Stack, log_scales: Mapping[str, np.ndarray] | None = None):
+        flat = stack.elements(log_scales=log_scales)
+        n = len(stack.lead)
+        self.stack = stack
+        self.parts = [
+            {name: leaf.reshape(-1, *leaf.shape[n:]) for name, leaf in part.items()}
+            for part in (flat.permutations, flat.signs, flat.log_scales)
+        ]
+
+    def __getitem__(self, number: int) -> Element:
+        return Element(*({name: leaf[number] for name, leaf in part.items()} for part in self.parts))
+
+    def __setitem__(self, number: int, element: Element) -> None:
+        for part, new in zip(
+            self.parts, (element.permutations, element.signs, element.log_scales), strict=True
+        ):
+            for name, leaf in part.items():
+                leaf[number] = new[name]
+
+    def batch(self) -> Element:
+        """All of them, with the draws' leading axes."""
+        return jax.tree.map(jnp.asarray, self.stack.elements(*self.parts))
+
+
+@dataclass(frozen=True)
+class MovedSegment:
+    """A segment of draws that moves what it reads by one element per draw."""
+
+    segment: Segment
+    group: Symmetry
+    elements: Element
+
+    @property
+    def draws(self) -> int:
+        return self.segment.draws
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return self.segment.shapes()
+
+    def read(self, name: str, draws: slice, rows: slice = slice(None)) -> np.ndarray:
+        path = name.removeprefix(f"{VARIABLES}/")
+        if path == name or not self.group.sites[path]:
+            return self.segment.read(name, draws, rows)
+        array = self.segment.read(name, draws)
+        here = jax.tree.map(lambda leaf: leaf[:, draws].reshape(-1, *leaf.shape[2:]), self.elements)
+        moved = self.group.act_each(path, here, array.reshape(-1, *array.shape[2:]))
+        moved = np.asarray(moved).reshape(array.shape)
+        return moved if moved.ndim == 2 else moved[:, :, rows]
+
+
+def _in_memory(moved: MovedSegment) -> MemorySegment | MovedSegment:
+    if not isinstance(moved.segment, MemorySegment):
+        return moved
+    return MemorySegment({name: moved.read(name, slice(None)) for name in moved.shapes()}, moved.draws)
+
+
+def _like(tree: trees.Tree, flat: Mapping[str, Any], prefix: str = "") -> Any:
+    """A tree with other leaves; branches without leaves stay."""
+    if not isinstance(tree, Mapping):
+        return flat[prefix]
+    return {key: _like(branch, flat, f"{prefix}/{key}" if prefix else key) for key, branch in tree.items()}

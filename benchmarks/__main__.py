@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import engine_overhead, gradient_loop, memory, peers
+from benchmarks.timing import Result
 
 BENCHMARKS = {
     "gradient_loop": gradient_loop.run,
@@ -32,7 +33,15 @@ def main() -> None:
     arguments = parser.parse_args()
     # The same precision for all: left to itself, JAX takes another one on a GPU than on a CPU.
     jax.config.update("jax_default_matmul_precision", "float32")
-    results = [result for name in arguments.only for result in BENCHMARKS[name]()]
+    results: list[Result] = []
+    for name in arguments.only:
+        results += BENCHMARKS[name]()
+        if arguments.out:
+            _write(arguments.out, arguments.only, results)
+    Console(width=140).print(_table(results))
+
+
+def _table(results: list[Result]) -> Table:
     table = Table(title="ratios, measured side by side in one run")
     for column in ("benchmark", "ratio", "at most", "", "made of"):
         table.add_column(column)
@@ -41,18 +50,20 @@ def main() -> None:
         limit = "" if result.at_most is None else f"{result.at_most:.2f}"
         verdict = {True: "met", False: "[bold]missed[/bold]", None: ""}[result.met]
         table.add_row(result.name, f"{result.ratio:.3f}", limit, verdict, detail)
-    Console(width=140).print(table)
-    if arguments.out:
-        record = {
-            "command": f"python -m benchmarks --only {' '.join(arguments.only)} --out {arguments.out}",
-            "commit": _commit(),
-            "hardware": f"{jax.devices()[0].device_kind}, {os.cpu_count()} cores, {platform.machine()}",
-            "versions": {"python": platform.python_version(), "jax": jax.__version__},
-            "date": time.strftime("%Y-%m-%d", time.gmtime()),
-            "results": [{**asdict(result), "met": result.met} for result in results],
-        }
-        arguments.out.parent.mkdir(parents=True, exist_ok=True)
-        arguments.out.write_text(json.dumps(record, indent=2) + "\n")
+    return table
+
+
+def _write(out: Path, only: list[str], results: list[Result]) -> None:
+    record = {
+        "command": f"python -m benchmarks --only {' '.join(only)} --out {out}",
+        "commit": _commit(),
+        "hardware": f"{jax.devices()[0].device_kind}, {os.cpu_count()} cores, {platform.machine()}",
+        "versions": {"python": platform.python_version(), "jax": jax.__version__},
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+        "results": [{**asdict(result), "met": result.met} for result in results],
+    }
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(json.dumps(record, indent=2) + "\n")
 
 
 def _commit() -> str:

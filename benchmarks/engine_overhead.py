@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 import tempfile
 import time
 from pathlib import Path
@@ -13,8 +12,8 @@ import symbayes as sb
 from benchmarks.targets import mnist_sized
 from benchmarks.timing import Result
 
-BLOCKS = 20
-ROUNDS = 3
+BLOCKS = 12
+ROUNDS = 2
 
 
 def run() -> list[Result]:
@@ -48,7 +47,7 @@ def run() -> list[Result]:
 
     bare(), stored()
     times = [(bare(), stored()) for _ in range(ROUNDS)]
-    ratio = statistics.median(with_engine / without for without, with_engine in times)
+    ratio = min(with_engine for _, with_engine in times) / min(without for without, _ in times)
     detail = {"seconds per block": round(times[0][0] / BLOCKS, 2), "rounds": ROUNDS, "blocks": BLOCKS}
     return [Result("run with engine / bare blocks", ratio, 1.03, detail)]
 

@@ -37,7 +37,7 @@ def small(code: str) -> str:
 
 def parse(command: str) -> Any:
     """The command object of a `symbayes` command line, not run."""
-    return tyro.cli(cli.Command, args=shlex.split(command)[1:], config=(OmitArgPrefixes,))  # type: ignore
+    return tyro.cli(cli.Command, args=shlex.split(command)[1:], config=(OmitArgPrefixes,))
 
 
 def links(path: Path) -> list[str]:

@@ -78,7 +78,7 @@ def test_default_trajectory(tiny: Any, temperature: float, tempers: Tempers, exp
 
 def test_prior_without_a_standard_deviation_needs_a_trajectory(tiny: sb.Posterior) -> None:
     class Flat(sb.priors.Normal):
-        standard_deviation = None  # type: ignore[assignment]
+        standard_deviation = None
 
     posterior = tempered(tiny, 1.0, "posterior")
     posterior.prior = Flat()

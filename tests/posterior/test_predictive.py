@@ -58,7 +58,7 @@ def test_draws_in_several_segments(tiny: sb.Posterior, draws: sb.Draws, x: Any, 
     parts = [draws.select(draws=slice(0, 2)), draws.select(draws=slice(2, None))]
     split = sb.Draws([segment for part in parts for segment in part.segments])
     made = tiny.predict(split, jnp.asarray(x))
-    np.testing.assert_allclose(made.probs, expected, atol=1e-5)  # type: ignore[union-attr]
+    np.testing.assert_allclose(made.probs, expected, atol=1e-5)
 
 
 def test_one_tree_of_variables_is_one_draw(

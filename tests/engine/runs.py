@@ -47,9 +47,9 @@ class SignalAt:
 
     name = "signal"
 
-    def __init__(self, draws: int, times: int = 1, number: int = signal.SIGINT) -> None:
+    def __init__(self, draws: int, number: int = signal.SIGINT) -> None:
         # Private, since when it signals is no part of what it observes.
-        self._draws, self._times, self._number = draws, times, number
+        self._draws, self._number = draws, number
 
     def init(self, posterior: Any) -> dict[str, Any]:
         return sb.Moments().init(posterior)
@@ -60,8 +60,7 @@ class SignalAt:
     def update(self, memory: dict[str, Any], seen: Any) -> dict[str, Any]:
         memory = sb.Moments().update(memory, seen)
         if memory["count"] == self._draws * HMC.chains:
-            for _ in range(self._times):
-                signal.raise_signal(self._number)
+            signal.raise_signal(self._number)
         return memory
 
     def finish(self, memory: dict[str, Any]) -> dict[str, Any]:

@@ -229,12 +229,25 @@ def test_ctrl_c_in_memory_says_that_draws_are_lost(tiny):
         sb.run(HMC, tiny, observers=[SignalAt(3)])
 
 
+class SignalTwice(SignalAt):
+    """Two signals while the third block of draws is under way, from the thread that handles them one by one."""
+
+    _looks = 0
+
+    def look(self, posterior, variables):
+        self._looks += 1
+        if self._looks == 3:
+            signal.raise_signal(self._number)
+            signal.raise_signal(self._number)
+        return variables
+
+
 def test_a_second_ctrl_c_stops_at_once(tiny, drawn, tmp_path):
     with pytest.raises(KeyboardInterrupt) as caught:
-        sb.run(HMC, tiny, store=tmp_path / "run", observers=[SignalAt(3, times=2)])
+        sb.run(HMC, tiny, store=tmp_path / "run", observers=[SignalTwice(-1)])
     assert not isinstance(caught.value, sb.Stopped)
-    assert Run(tmp_path / "run").blocks == 2
-    assert_same_draws(sb.run(HMC, tiny, store=tmp_path / "run", observers=[SignalAt(-1)]), drawn)
+    assert Run(tmp_path / "run").blocks == 3, "what was being saved is whole"
+    assert_same_draws(sb.run(HMC, tiny, store=tmp_path / "run", observers=[SignalTwice(-1)]), drawn)
 
 
 def test_ctrl_c_in_the_last_block_lets_it_finish(tiny, drawn):

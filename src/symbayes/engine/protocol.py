@@ -21,6 +21,14 @@ import jax
 
 from symbayes.posterior import Posterior
 
+LOOPS_ON_DEVICE: Any = {
+    "xla_gpu_enable_command_buffer": (
+        "FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,CUDNN,DYNAMIC_SLICE_FUSION,CONDITIONAL,WHILE"
+    )
+}
+"""Compiler options for a method's jitted function: a GPU then runs loops of traced length by itself, where it
+would else ask the host before every step.  Other devices do not look at them."""
+
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)

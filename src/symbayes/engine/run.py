@@ -1,6 +1,7 @@
 """Run a method on a posterior, block by block; a run that was stopped goes on where it was.
 
-While the device works on one block, the one before it is checked, observed and saved.
+While the device works on one block, the one before it is checked, observed and saved by another thread: some
+devices hold the calling thread until a block is done.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import functools
 import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -94,8 +96,7 @@ def run(
                 wanted(progress),
             ) as bar,
         ):
-            for result in job.work(state, sink.blocks, blocks):
-                memories = job.save(sink, *result, memories)
+            for memories in job.work(state, memories, sink, blocks):
                 bar.step(sink.metrics[-1])
                 if interrupt.asked and sink.blocks < blocks:
                     raise Stopped(_stopped_message(sink, blocks, store))
@@ -132,19 +133,25 @@ class _Job:
             state, memories = states.from_arrays(sink.state(), like)
         return state if self.mesh is None else placement.place_state(state, self.mesh), memories
 
-    def work(self, state: State, first: int, blocks: int) -> Iterator[tuple[int, State, Block, Any]]:
-        """Every block's result and what observers see of it, each handed over while the device is at
-        the next one already."""
-        ahead = None
-        for block in range(first, blocks):
-            state, made = self.method.advance(self.posterior, state, block)
-            observers = self.observers if made.kept else ()
-            seen = {o.name: o.look(self.posterior, made.variables) for o in observers}
-            if ahead is not None:
-                yield ahead
-            ahead = (block, state, made, seen)
-        if ahead is not None:
-            yield ahead
+    def work(
+        self, state: State, memories: dict[str, Memory], sink: Run | _MemorySink, blocks: int
+    ) -> Iterator[dict[str, Memory]]:
+        """Make and save every block that is missing; gives the observers' memories after each.
+
+        A block is saved while the device is at the next one already.
+        """
+        with ThreadPoolExecutor(1) as saver:
+            saving: Future[dict[str, Memory]] | None = None
+            for block in range(sink.blocks, blocks):
+                state, made = self.method.advance(self.posterior, state, block)
+                observers = self.observers if made.kept else ()
+                seen = {o.name: o.look(self.posterior, made.variables) for o in observers}
+                if saving is not None:
+                    memories = saving.result()
+                    yield memories
+                saving = saver.submit(self.save, sink, block, state, made, seen, memories)
+            if saving is not None:
+                yield saving.result()
 
     def save(
         self,

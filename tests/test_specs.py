@@ -103,3 +103,11 @@ def test_numbers_that_are_not_positive_are_refused_by_name(bad):
 def test_positive_numbers_and_arrays_pass():
     specs.require_positive(a=1, b=1e-300, c=jnp.float32(-1), d=None)
     specs.require(np.True_, "never")
+
+
+@pytest.mark.parametrize("bad", [0, -1, 2.0, True, np.float32(3), None, "3"])
+def test_counts_are_whole_numbers(bad: Any) -> None:
+    with pytest.raises(ValueError, match="draws must be a whole number of at least 1, not"):
+        specs.require_counts(chains=4, draws=bad)
+    specs.require_counts(draws=np.int64(1))
+    specs.require_counts(least=0, burn_in=0)

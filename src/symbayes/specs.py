@@ -19,7 +19,9 @@ import numpy as np
 def encode(value: Any) -> Any:
     """JSON for a dataclass, and for what its fields may hold."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {field.name: encode(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        # What the class does not take when it is made, it makes of the rest.
+        names = [field.name for field in dataclasses.fields(value) if field.init]
+        fields = {name: encode(getattr(value, name)) for name in names}
         return {"kind": type(value).__name__, **fields}
     if isinstance(value, tuple | list):
         return [encode(item) for item in value]
@@ -74,8 +76,15 @@ def require_positive(**values: Any) -> None:
     traced arrays in its fields.
     """
     for name, value in values.items():
-        if isinstance(value, int | float):
+        if isinstance(value, int | float | np.number):
             require(0 < value < float("inf"), f"{name} must be a positive number, not {value!r}")
+
+
+def require_counts(least: int = 1, **values: Any) -> None:
+    """Refuse what is not a whole number of at least `least`."""
+    for name, value in values.items():
+        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        require(whole and value >= least, f"{name} must be a whole number of at least {least}, not {value!r}")
 
 
 def installed_versions() -> dict[str, str]:

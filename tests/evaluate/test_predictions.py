@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import norm
 from sklearn.metrics import accuracy_score, brier_score_loss, log_loss
 
-from symbayes.evaluate import accuracy, brier, mixture_nll, nll, rmse
+from symbayes.evaluate import accuracy, brier, nll
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -59,31 +58,6 @@ def test_jax_arrays_and_low_precision_are_accepted():
     assert isinstance(nll(low, jnp.asarray(y)), float)
 
 
-@settings(deadline=None, max_examples=30)
-@given(SEEDS, st.integers(1, 5), st.integers(1, 6), st.integers(1, 3))
-def test_mixture_nll_is_the_density_averaged_over_draws(seed: int, s: int, n: int, d: int):
-    rng = np.random.default_rng(seed)
-    means, y, scale = rng.normal(size=(s, n, d)), rng.normal(size=(n, d)), rng.uniform(0.5, 2, size=d)
-    total = 0.0
-    for i in range(n):
-        density = sum(
-            math.prod(norm.pdf(y[i, j], means[r, i, j], scale[j]) for j in range(d)) for r in range(s)
-        )
-        total -= math.log(density / s)
-    assert mixture_nll(means, scale, y) == pytest.approx(total / n, rel=1e-9, abs=1e-12)
-
-
-def test_mixture_nll_survives_densities_that_underflow():
-    far = mixture_nll(np.zeros((2, 1, 1)), 1.0, np.array([[100.0]]))
-    assert far == pytest.approx(5000 + 0.5 * math.log(2 * math.pi))
-
-
-def test_rmse():
-    assert rmse([[0.0], [0.0]], [[3.0], [4.0]]) == pytest.approx(math.sqrt(12.5))
-    with pytest.raises(ValueError, match="one shape"):  # (n,) against (n, 1) would broadcast to (n, n)
-        rmse(np.zeros(3), np.zeros((3, 1)))
-
-
 @pytest.mark.parametrize(
     ("probs", "y", "message"),
     [
@@ -111,19 +85,3 @@ def test_labels_must_be_integers():
 
 def test_row_sums_within_a_thousandth_pass():
     assert accuracy([[0.5004, 0.5004]], [0]) == 1.0
-
-
-@pytest.mark.parametrize(
-    ("means", "scale", "y", "message"),
-    [
-        (np.zeros((2, 3)), 1.0, np.zeros((3, 1)), "shape"),
-        (np.zeros((2, 3, 1)), 1.0, np.zeros(3), "shape"),
-        (np.zeros((2, 3, 1)), 0.0, np.zeros((3, 1)), "positive"),
-        (np.zeros((2, 3, 1)), np.ones(4), np.zeros((3, 1)), "broadcast"),
-        (np.full((2, 3, 1), np.inf), 1.0, np.zeros((3, 1)), "not finite"),
-        (np.zeros((0, 3, 1)), 1.0, np.zeros((3, 1)), "empty"),
-    ],
-)
-def test_bad_regression_input_is_refused(means, scale, y, message: str):
-    with pytest.raises(ValueError, match=message):
-        mixture_nll(means, scale, y)

@@ -1,5 +1,7 @@
 """Likelihoods against scipy.stats, and the targets that they refuse."""
 
+import json
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,12 +11,14 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symbayes.posterior.likelihoods import KINDS, Categorical, Gaussian, Likelihood
+from symbayes import specs
+from symbayes.posterior.likelihoods import KINDS, Categorical, Gaussian, HeteroscedasticGaussian, Likelihood
 
 seeds = st.integers(0, 2**32 - 1)
 
 categorical = jax.jit(lambda outputs, y: Categorical().log_prob(outputs, y))
 gaussian = jax.jit(lambda scale, outputs, y: Gaussian(scale).log_prob(outputs, y))
+heteroscedastic = jax.jit(lambda floor, outputs, y: HeteroscedasticGaussian(floor).log_prob(outputs, y))
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
@@ -22,6 +26,9 @@ def test_every_kind_is_a_likelihood_and_a_pytree(kind: type) -> None:
     assert isinstance(kind(), Likelihood)
     leaves, structure = jax.tree.flatten(kind())
     assert jax.tree.unflatten(structure, leaves) == kind()
+    others = [jax.tree.structure(other()) for other in KINDS.values() if other is not kind]
+    assert structure not in others, "a program compiled for one may be run for another"
+    assert specs.decode(json.loads(json.dumps(specs.encode(kind()))), KINDS) == kind()
 
 
 @given(seeds, st.floats(0.01, 50))
@@ -49,11 +56,38 @@ def test_gaussian_is_scipys_normal_summed_over_outputs(seed: int, scale: float) 
     np.testing.assert_allclose(gaussian(scale, outputs, y), expected, rtol=1e-5, atol=1e-5)
 
 
+@given(seeds, st.floats(1e-3, 2), st.floats(0.1, 30))
+def test_heteroscedastic_is_scipys_normal_with_the_networks_scale(
+    seed: int, floor: float, spread: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    means, raw, y = (spread * rng.normal(size=(3, 6, 2))).astype(np.float32)
+    scale = floor + np.logaddexp(0, raw.astype(np.float64))
+    expected = scipy.stats.norm.logpdf(y.astype(np.float64), means, scale).sum(axis=-1)
+    outputs = np.concatenate([means, raw], axis=-1)
+    np.testing.assert_allclose(heteroscedastic(floor, outputs, y), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_heteroscedastic_gradient_stays_finite() -> None:
+    """At the floor, where the raw scale says nothing, and where the target is met exactly."""
+    outputs = jnp.array([[0.0, -200.0], [0.0, 200.0], [1.0, 0.0]])
+    y = jnp.array([[1.0], [1.0], [1.0]])
+    slope = jax.grad(lambda o: jnp.sum(HeteroscedasticGaussian(0.1).log_prob(o, y)))(outputs)
+    scale = 0.1 + np.logaddexp(0, np.asarray(outputs[:, 1], np.float64))
+    residual = np.array([1.0, 1.0, 0.0])
+    by_scale = residual**2 / scale**3 - 1 / scale
+    expected = np.stack([residual / scale**2, by_scale * scipy.special.expit(np.asarray(outputs[:, 1]))], 1)
+    np.testing.assert_allclose(slope, expected, rtol=1e-5, atol=1e-12)
+
+
 def test_what_a_predictive_keeps() -> None:
     outputs = jnp.asarray(np.random.default_rng(0).normal(size=(5, 3)), jnp.float32)
     probs = scipy.special.softmax(np.asarray(outputs, np.float64), axis=-1)
     np.testing.assert_allclose(Categorical().predict(outputs), probs, rtol=1e-6)
     np.testing.assert_array_equal(Gaussian(2.0).predict(outputs), outputs)
+    means, raw = np.split(np.asarray(outputs[:, :2], np.float64), 2, axis=-1)
+    kept = np.concatenate([means, 0.5 + np.logaddexp(0, raw)], axis=-1)
+    np.testing.assert_allclose(HeteroscedasticGaussian(0.5).predict(outputs[:, :2]), kept, rtol=1e-6)
 
 
 @pytest.mark.parametrize("scale", [0.0, -1.0, float("nan"), float("inf")])
@@ -88,3 +122,27 @@ def test_labels_that_do_not_fit_are_refused(y: np.ndarray, message: str) -> None
 def test_targets_that_do_not_fit_are_refused(y: np.ndarray, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Gaussian(1.0).check((1, 2), y)
+
+
+@pytest.mark.parametrize("floor", [0.0, -1.0, float("nan"), float("inf")])
+def test_floor_must_be_positive(floor: float) -> None:
+    with pytest.raises(ValueError, match=r"^floor must be a positive number, not "):
+        HeteroscedasticGaussian(floor)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (
+            np.zeros((3, 2), np.float32),
+            "2 targets with a mean and a scale each need 4 outputs, .* has 2: make",
+        ),
+        (np.zeros(3, np.float32), r"targets have shape \(n, k\) and are real, not float32 of shape \(3,\)"),
+        (np.zeros((3, 1), np.int32), "and are real, not int32"),
+        (np.array([[0], [np.nan], [np.inf]]), r"NaN or infinity in 2 of 3.* first in number 1"),
+    ],
+)
+def test_targets_that_do_not_fit_two_outputs_each_are_refused(y: np.ndarray, message: str) -> None:
+    HeteroscedasticGaussian().check((1, 2), np.zeros((3, 1), np.float32))
+    with pytest.raises(ValueError, match=message):
+        HeteroscedasticGaussian().check((1, 2), y)

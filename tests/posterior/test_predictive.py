@@ -82,18 +82,57 @@ def test_summaries_of_classification(tiny: sb.Posterior, draws: sb.Draws, x: Any
     assert made.mutual_information.min() > 0.01
 
 
-def test_regression_gives_the_mixture_with_noise(linear: Any) -> None:
-    posterior, _, _ = linear
+def regression(outputs: int) -> tuple[sb.Draws, np.ndarray, np.ndarray]:
+    """Draws of a linear network, inputs, and every draw's outputs in float64."""
     rng = np.random.default_rng(2)
-    kernel, bias = (rng.normal(size=(2, 5, *shape)).astype(np.float32) for shape in ((2, 1), (1,)))
+    kernel, bias = (
+        rng.normal(size=(2, 5, *shape)).astype(np.float32) for shape in ((2, outputs), (outputs,))
+    )
     draws = sb.Draws.from_variables({"params": {"output": {"kernel": kernel, "bias": bias}}})
     x = rng.normal(size=(4, 2)).astype(np.float32)
-    made = posterior.predict(draws, x)
+    return draws, x, x.astype(np.float64) @ kernel + bias[..., None, :].astype(np.float64)
+
+
+def assert_is_mixture(made: Any, means: np.ndarray, noise: np.ndarray) -> None:
+    """Against the law of total variance, and densities that are averaged and not their logarithms."""
     assert isinstance(made, GaussianPredictive)
-    means = x.astype(np.float64) @ kernel + bias[..., None, :]
     np.testing.assert_allclose(made.means, means, atol=1e-6)
     np.testing.assert_allclose(made.mean, means.mean(axis=(0, 1)), atol=1e-6)
-    np.testing.assert_allclose(made.std, np.sqrt(means.var(axis=(0, 1)) + 0.5**2), rtol=1e-6)
+    np.testing.assert_allclose(made.epistemic, means.std(axis=(0, 1)), rtol=1e-5)
+    np.testing.assert_allclose(made.aleatoric, np.sqrt((noise**2).mean(axis=(0, 1))), rtol=1e-5)
+    second = (means**2 + noise**2).mean(axis=(0, 1))
+    np.testing.assert_allclose(made.std, np.sqrt(second - means.mean(axis=(0, 1)) ** 2), rtol=1e-5)
+    y = np.random.default_rng(3).normal(size=means.shape[2:])
+    density = scipy.stats.norm.pdf(y, means, noise).prod(axis=-1).mean(axis=(0, 1))
+    np.testing.assert_allclose(made.log_density(y), np.log(density), rtol=1e-4)
+    for name in ("entropy", "mutual_information"):
+        with pytest.raises(AttributeError, match=r"use std|epistemic says"):
+            getattr(made, name)
+
+
+def test_regression_gives_the_mixture_with_noise(linear: Any) -> None:
+    posterior, _, _ = linear
+    draws, x, means = regression(outputs=1)
+    made = posterior.predict(draws, x)
+    assert made.noise == 0.5
+    assert_is_mixture(made, means, np.full(means.shape, 0.5))
+
+
+def test_regression_with_the_networks_own_noise() -> None:
+    draws, x, outputs = regression(outputs=4)
+    rng = np.random.default_rng(4)
+    train = sb.data.Examples(
+        rng.normal(size=(9, 2)).astype(np.float32), rng.normal(size=(9, 2)).astype(np.float32)
+    )
+    network, likelihood = sb.networks.mlp(hidden=(), outputs=4), sb.likelihoods.HeteroscedasticGaussian(0.2)
+    posterior = sb.Posterior(network, likelihood, sb.priors.Normal(), train)
+    means, raw = np.split(outputs, 2, axis=-1)
+    assert_is_mixture(posterior.predict(draws, x), means, 0.2 + np.logaddexp(0, raw))
+    variables = trees.index(draws.variables, (1, 2))
+    of_train = np.asarray(train.x, np.float64) @ variables["params"]["output"]["kernel"]
+    means, raw = np.split(of_train + variables["params"]["output"]["bias"], 2, axis=-1)
+    expected = scipy.stats.norm.logpdf(train.y, means, 0.2 + np.logaddexp(0, raw)).sum()
+    assert float(posterior.likelihood_terms(variables).sum()) == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Callable
 from typing import Any, Literal
 
 import jax
@@ -25,6 +26,7 @@ import numpy as np
 from symbayes import specs, trees
 from symbayes.data import Examples
 from symbayes.networks import Network
+from symbayes.posterior.bfloat16 import bfloat16_products
 from symbayes.posterior.chunks import Chunks
 from symbayes.posterior.likelihoods import Likelihood
 from symbayes.posterior.memory import fitting_chunk
@@ -36,8 +38,8 @@ from symbayes.specs import require, require_positive
 Tempers = Literal["posterior", "likelihood"]
 Variables = dict[str, Any]
 
-Precision = Literal["float32", "tf32"]
-MATMUL = {"float32": "float32", "tf32": "tensorfloat32"}
+Precision = Literal["float32", "tf32", "bf16"]
+MATMUL = {"float32": "float32", "tf32": "tensorfloat32", "bf16": "float32"}
 
 GROUPS = 64
 """Terms into which the log likelihood of a chunk is summed."""
@@ -89,9 +91,10 @@ class Posterior:
                 f"but the validation data have inputs of shape {shapes[1]}",
             )
         self.network = network
-        self.likelihood = jax.tree.map(jnp.float32, likelihood)
-        self.prior = jax.tree.map(jnp.float32, prior)
         x, y = np.asarray(train.x), np.asarray(train.y)
+        params = jax.eval_shape(network.init, jax.random.key(0), x[:1])["params"]
+        self.likelihood = jax.tree.map(jnp.float32, likelihood)
+        self.prior = jax.tree.map(jnp.float32, prior.fitted(params, x))
         self.chunks = Chunks.cut(x, y, chunk or fitting_chunk(network, x))
         self.validation = validation
         self.temperature = jnp.float32(temperature)
@@ -148,12 +151,14 @@ class Posterior:
         """
 
         def terms(chunk: Chunks) -> jax.Array:
-            outputs = self.network.apply(variables, chunk.x)
-            each = chunk.mask * self.likelihood.log_prob(outputs, chunk.y)
-            return jnp.sum(jnp.pad(each, (0, -each.size % GROUPS)).reshape(GROUPS, -1), axis=1)
+            return self._terms(self.network.apply, variables, chunk)
 
         with jax.default_matmul_precision("float32"):
             return jax.lax.map(terms, self.chunks).ravel()
+
+    def _terms(self, apply: Callable[..., jax.Array], variables: Variables, chunk: Chunks) -> jax.Array:
+        each = chunk.mask * self.likelihood.log_prob(apply(variables, chunk.x), chunk.y)
+        return jnp.sum(jnp.pad(each, (0, -each.size % GROUPS)).reshape(GROUPS, -1), axis=1)
 
     def log_density(self, variables: Variables) -> jax.Array:
         """The tempered log density over all data."""
@@ -163,24 +168,37 @@ class Posterior:
 
     def gradient(self, variables: Variables) -> Any:
         """The gradient of the log density in the parameters, over all data in chunks."""
+        return self.gradient_and_terms(variables)[0]
 
-        def log_likelihood(params: Any, chunk: Chunks) -> jax.Array:
-            outputs = self.network.apply({**variables, "params": params}, chunk.x)
-            return jnp.sum(chunk.mask * self.likelihood.log_prob(outputs, chunk.y))
+    def gradient_and_terms(self, variables: Variables) -> tuple[Any, jax.Array]:
+        """The gradient, and the likelihood's terms from which it was taken.
 
-        def add(total: Any, chunk: Chunks) -> tuple[Any, None]:
-            return jax.tree.map(jnp.add, total, jax.grad(log_likelihood)(params, chunk)), None
+        These are `likelihood_terms` only where the gradient's precision is float32 too.
+        """
 
-        params = variables["params"]
+        def log_likelihood(params: Any, chunk: Chunks) -> tuple[jax.Array, jax.Array]:
+            terms = self._terms(apply, {**variables, "params": params}, chunk)
+            return jnp.sum(terms), terms
+
+        def add(total: Any, chunk: Chunks) -> tuple[Any, jax.Array]:
+            gradient, terms = jax.grad(log_likelihood, has_aux=True)(params, chunk)
+            return jax.tree.map(jnp.add, total, gradient), terms
+
+        params, apply = variables["params"], self._for_gradients(self.network.apply)
         with jax.default_matmul_precision(MATMUL[self.precision]):
             if self.chunks.mask.shape[0] == 1:
-                likelihood = jax.grad(log_likelihood)(params, trees.index(self.chunks, 0))
+                chunk = trees.index(self.chunks, 0)
+                likelihood, terms = jax.grad(log_likelihood, has_aux=True)(params, chunk)
             else:
-                likelihood, _ = jax.lax.scan(add, jax.tree.map(jnp.zeros_like, params), self.chunks)
+                likelihood, terms = jax.lax.scan(add, jax.tree.map(jnp.zeros_like, params), self.chunks)
         prior = jax.grad(self.prior.log_density)(params)
-        return jax.tree.map(
+        gradient = jax.tree.map(
             lambda a, b: self.likelihood_weight * a + self.prior_weight * b, likelihood, prior
         )
+        return gradient, terms.ravel()
+
+    def _for_gradients(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        return bfloat16_products(function) if self.precision == "bf16" else function
 
     def difference_terms(
         self, new: Any, old: Any, new_likelihood: jax.Array, old_likelihood: jax.Array
@@ -204,7 +222,7 @@ class Posterior:
         """
         x, y = self.chunks.rows()
         with jax.default_matmul_precision(MATMUL[self.precision]):
-            outputs, stats = self.network.apply_train(variables, x[rows], key)
+            outputs, stats = self._for_gradients(self.network.apply_train)(variables, x[rows], key)
         mean = jnp.mean(self.likelihood.log_prob(outputs, y[rows]))
         prior = self.prior.log_density(variables["params"])
         return self.likelihood_weight * self.size * mean + self.prior_weight * prior, stats
@@ -251,10 +269,15 @@ def _check(network: Network, likelihood: Likelihood, examples: Examples, what: s
 def quarter_period(posterior: Posterior) -> float | None:
     """The trajectory that turns a draw of the prior into an independent one: a quarter of the
     prior's period, ``pi/2 alpha``, times ``sqrt(T)`` where the temperature flattens the prior too.
-    None for a prior without a common standard deviation.
+
+    Where the prior's standard deviations differ it is that of the whitened parameters, whose alpha is
+    one; None for a prior without variance.
     """
     alpha = posterior.prior.standard_deviation
     if alpha is None:
-        return None
+        params = jax.eval_shape(posterior.init, jax.random.key(0))["params"]
+        if posterior.prior.deviations(params) is None:
+            return None
+        alpha = 1.0
     flattened = math.sqrt(float(posterior.temperature)) if posterior.tempers == "posterior" else 1.0
     return math.pi / 2 * float(alpha) * flattened

@@ -13,7 +13,7 @@ import numpy as np
 from symbayes import evaluate
 from symbayes.draws import Draws
 from symbayes.networks import Network
-from symbayes.posterior.likelihoods import Categorical, Gaussian, Likelihood
+from symbayes.posterior.likelihoods import Categorical, Gaussian, HeteroscedasticGaussian, Likelihood
 from symbayes.specs import require
 
 INPUTS_AT_ONCE = 4096
@@ -44,10 +44,15 @@ class CategoricalPredictive:
 
 @dataclass(frozen=True, eq=False)
 class GaussianPredictive:
-    """Means of every draw, shape (chain, draw, example, output), and the noise scale."""
+    """An equal mixture of normals, one of every draw.
+
+    Attributes:
+        means: of every draw, shape (chain, draw, example, output).
+        noise: standard deviation of the targets around them: one number, or shaped like the means.
+    """
 
     means: np.ndarray
-    noise: float
+    noise: float | np.ndarray
 
     @functools.cached_property
     def mean(self) -> np.ndarray:
@@ -55,9 +60,43 @@ class GaussianPredictive:
         return self.means.mean(axis=(0, 1), dtype=np.float64)
 
     @functools.cached_property
+    def aleatoric(self) -> np.ndarray:
+        """The part of `std` that is noise, ``sqrt(mean of noise^2 over draws)``: (example, output)."""
+        squares = np.square(self.noise, dtype=np.float64)
+        return np.sqrt(np.broadcast_to(squares, self.means.shape).mean(axis=(0, 1)))
+
+    @functools.cached_property
+    def epistemic(self) -> np.ndarray:
+        """The part of `std` that is disagreement, the draws' means' deviation: (example, output)."""
+        return self.means.std(axis=(0, 1), dtype=np.float64)
+
+    @functools.cached_property
     def std(self) -> np.ndarray:
-        """The standard deviation of the mixture, noise included: (example, output)."""
-        return np.sqrt(self.means.var(axis=(0, 1), dtype=np.float64) + self.noise**2)
+        """The standard deviation of the mixture, ``sqrt(aleatoric^2 + epistemic^2)``: (example, output)."""
+        return np.hypot(self.aleatoric, self.epistemic)
+
+    def log_density(self, y: Any) -> np.ndarray:
+        """The log predictive density of targets (example, output), ``log mean_s p(y | draw s)``:
+        (example,), in nats."""
+        return evaluate.mixture_log_density(*self.components, y)
+
+    @property
+    def components(self) -> tuple[np.ndarray, np.ndarray]:
+        """Means and scales of all draws as one axis, each (s, example, output)."""
+        shape = (-1, *self.means.shape[2:])
+        return self.means.reshape(shape), np.broadcast_to(self.noise, self.means.shape).reshape(shape)
+
+    @property
+    def entropy(self) -> np.ndarray:
+        raise AttributeError(
+            "the entropy of a mixture of normals has no closed form: use std, or log_density of targets"
+        )
+
+    @property
+    def mutual_information(self) -> np.ndarray:
+        raise AttributeError(
+            "mutual_information is for classes: in regression, epistemic says how far the draws disagree"
+        )
 
 
 Predictive = CategoricalPredictive | GaussianPredictive
@@ -75,12 +114,14 @@ def predict(network: Network, likelihood: Likelihood, draws: Any, x: Any) -> Pre
     values = np.concatenate(parts, axis=1)
     if isinstance(likelihood, Categorical):
         return CategoricalPredictive(values)
+    if isinstance(likelihood, HeteroscedasticGaussian):
+        return GaussianPredictive(*np.split(values, 2, axis=-1))
     assert isinstance(likelihood, Gaussian)
     return GaussianPredictive(values, float(likelihood.scale))
 
 
 def outputs(network: Network, likelihood: Likelihood, variables: Any, x: Any) -> list[jax.Array]:
-    """Probabilities or means for stacked variables with leading axes (chain, draw), in pieces of `x`.
+    """What the likelihood predicts for stacked variables with leading axes (chain, draw), in pieces of `x`.
 
     Each piece is (chain, draw, examples, outputs), the last one padded; they are computed while the
     caller goes on.

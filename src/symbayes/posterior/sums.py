@@ -14,7 +14,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-LANES = 1024
+ROWS = 32
 
 
 def two_sum(a: jax.Array, b: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -33,13 +33,14 @@ def compensated(*terms: jax.Array) -> jax.Array:
 @jax.custom_jvp
 def _sum(values: jax.Array) -> jax.Array:
     errors = jnp.zeros_like(values)
-    if values.size > LANES:
-        # Columns first: many short sums side by side keep a device busy, one long one does not.
-        rows = -(-values.size // LANES)
-        values = jnp.pad(values, (0, rows * LANES - values.size)).reshape(rows, LANES)
-        values, errors = _sum_first_axis(values, jnp.zeros_like(values))
-    total, error = _sum_first_axis(values, errors)
-    return total + error
+    while values.size > 1:
+        # A few rows and many columns at a time: many short sums side by side keep a device busy.
+        columns = -(-values.size // ROWS)
+        values, errors = (
+            jnp.pad(part, (0, ROWS * columns - part.size)).reshape(ROWS, columns) for part in (values, errors)
+        )
+        values, errors = _sum_first_axis(values, errors)
+    return jnp.sum(values) + jnp.sum(errors)
 
 
 @_sum.defjvp

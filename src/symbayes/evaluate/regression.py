@@ -1,0 +1,68 @@
+"""How good real-valued predictions are, where the predictive is an equal mixture of normals.
+
+Means have shape (s, n, d): draws, points, outputs; `scale` is a standard deviation that broadcasts to
+them; targets have shape (n, d).  Coverage takes each output by itself, the densities all of a point
+together.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import logsumexp, ndtr
+
+from symbayes.evaluate.inputs import finite
+
+
+def rmse(mean: ArrayLike, y: ArrayLike) -> float:
+    """Root of the mean squared error over all entries; `mean` and `y` have the same shape."""
+    predicted, target = finite(mean, "mean"), finite(y, "y")
+    if predicted.shape != target.shape:
+        raise ValueError(f"mean and y must have one shape, but have {predicted.shape} and {target.shape}.")
+    return float(np.sqrt(np.mean((predicted - target) ** 2)))
+
+
+def mixture_log_density(means: ArrayLike, scale: ArrayLike | float, y: ArrayLike) -> np.ndarray:
+    """The log density of every point, ``log( 1/S sum_s prod_j N(y_ij; m_sij, scale^2) )``: (n,), in nats."""
+    m, sigma, target = _mixture(means, scale, y)
+    log_density = -0.5 * ((target - m) / sigma) ** 2 - np.log(sigma) - 0.5 * np.log(2 * np.pi)
+    return np.asarray(logsumexp(log_density.sum(axis=-1), axis=0) - np.log(m.shape[0]))
+
+
+def mixture_nll(means: ArrayLike, scale: ArrayLike | float, y: ArrayLike) -> float:
+    """Mean negative log likelihood of the points in nats: minus the mean of `mixture_log_density`."""
+    return float(-np.mean(mixture_log_density(means, scale, y)))
+
+
+def mixture_cdf(means: ArrayLike, scale: ArrayLike | float, y: ArrayLike) -> np.ndarray:
+    """The predicted probability of a value below the target, ``1/S sum_s Phi((y - m_s) / scale)``: (n, d).
+
+    Over points that the predictive describes well it is uniform (the probability integral transform).
+    """
+    m, sigma, target = _mixture(means, scale, y)
+    return ndtr((target - m) / sigma).mean(axis=0)
+
+
+def coverage(means: ArrayLike, scale: ArrayLike | float, y: ArrayLike, level: float = 0.9) -> float:
+    """Share of targets in the central interval that has probability `level`; calibrated is `level` itself.
+
+    The interval runs from the mixture's (1 - level) / 2 quantile to its (1 + level) / 2 quantile.
+    """
+    if not 0 < level < 1:
+        raise ValueError(f"level is a probability between 0 and 1, not {level}.")
+    return float(np.mean(np.abs(mixture_cdf(means, scale, y) - 0.5) <= level / 2))
+
+
+def _mixture(
+    means: ArrayLike, scale: ArrayLike | float, y: ArrayLike
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    m, sigma, target = finite(means, "means"), finite(scale, "scale"), finite(y, "y")
+    if m.ndim != 3 or target.shape != m.shape[1:]:
+        raise ValueError(
+            f"means must have shape (s, n, d) and y (n, d), but have shapes {m.shape} and {target.shape}."
+        )
+    if (sigma <= 0).any():
+        raise ValueError("scale must be positive: it is a standard deviation.")
+    try:
+        sigma = np.broadcast_to(sigma, m.shape)
+    except ValueError:
+        raise ValueError(f"scale of shape {sigma.shape} does not broadcast to means {m.shape}.") from None
+    return m, sigma, target

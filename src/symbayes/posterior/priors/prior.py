@@ -1,0 +1,106 @@
+"""What a prior is, and what priors with one law for all parameters have in common.
+
+A prior sees ``params`` only.  `log_ratio` gives element-wise differences of the log density,
+because an exact accept step needs differences, not totals.
+"""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Callable
+from typing import Any, Protocol, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from symbayes import trees
+
+
+@runtime_checkable
+class Prior(Protocol):
+    """A law of the parameters."""
+
+    def fitted(self, params: Any, x: Any) -> Prior:
+        """This prior for parameters of these shapes and for training inputs `x`.
+
+        Refuses parameters that it does not suit.  A posterior does this when it is made.
+        """
+        ...
+
+    def log_density(self, params: Any) -> jax.Array:
+        """The log density, normalised."""
+        ...
+
+    def log_ratio(self, new: Any, old: Any) -> Any:
+        """Terms shaped like the parameters whose sum is ``log p(new) - log p(old)``, each without
+        cancellation."""
+        ...
+
+    def sample(self, key: jax.Array, params: Any) -> Any:
+        """A draw shaped like `params`."""
+        ...
+
+    @property
+    def standard_deviation(self) -> Any:
+        """The one standard deviation that all parameters have; None where there is none."""
+        ...
+
+    def deviations(self, params: Any) -> Any:
+        """The standard deviations of the parameters, each leaf broadcasting to the parameters'; None
+        where some parameter has no variance."""
+        ...
+
+
+class Independent(abc.ABC):
+    """The same law for every parameter, independent of the others."""
+
+    @abc.abstractmethod
+    def log_kernel(self, w: jax.Array) -> jax.Array:
+        """Element-wise, the log density without its constant."""
+
+    @property
+    @abc.abstractmethod
+    def log_norm(self) -> Any:
+        """The constant: ``log p(w) = log_kernel(w) - log_norm``."""
+
+    @abc.abstractmethod
+    def difference(self, new: jax.Array, old: jax.Array) -> jax.Array:
+        """Element-wise ``log p(new) - log p(old)``, without cancellation."""
+
+    @abc.abstractmethod
+    def draw(self, key: jax.Array, count: int) -> jax.Array:
+        """Independent draws, shape (count,)."""
+
+    @property
+    @abc.abstractmethod
+    def standard_deviation(self) -> Any:
+        """The standard deviation; None where there is none."""
+
+    def fitted(self, params: Any, x: Any) -> Prior:
+        return self
+
+    def log_density(self, params: Any) -> jax.Array:
+        sums = jax.tree.map(lambda leaf: jnp.sum(self.log_kernel(jnp.asarray(leaf))), params)
+        return jax.tree.reduce(jnp.add, sums, jnp.zeros(())) - trees.size(params) * self.log_norm
+
+    def log_ratio(self, new: Any, old: Any) -> Any:
+        return jax.tree.map(lambda a, b: self.difference(jnp.asarray(a), jnp.asarray(b)), new, old)
+
+    def sample(self, key: jax.Array, params: Any) -> Any:
+        return one_stream(lambda count: self.draw(key, count), params)
+
+    def deviations(self, params: Any) -> Any:
+        deviation = self.standard_deviation
+        return None if deviation is None else jax.tree.map(lambda _: jnp.asarray(deviation), params)
+
+
+def one_stream(draw: Callable[[int], jax.Array], like: Any) -> Any:
+    """Random numbers shaped like the tree, from one stream over all leaves."""
+    leaves, structure = jax.tree.flatten(like)
+    ends = np.cumsum([math.prod(leaf.shape) for leaf in leaves])
+    parts = jnp.split(draw(int(ends[-1])), ends[:-1])
+    return jax.tree.unflatten(
+        structure, [part.reshape(leaf.shape) for part, leaf in zip(parts, leaves, strict=True)]
+    )

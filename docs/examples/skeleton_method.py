@@ -26,10 +26,10 @@ import jax.numpy as jnp
 from symbayes import trees
 from symbayes.engine import Block, State
 from symbayes.engine.plan import Plan, draw_slots, steps_per_block
-from symbayes.engine.protocol import chain_keys
+from symbayes.engine.protocol import LOOPS_ON_DEVICE, chain_keys
 from symbayes.engine.start import start_variables
 from symbayes.posterior import Posterior
-from symbayes.specs import require, require_positive
+from symbayes.specs import require, require_counts, require_positive
 
 
 # --8<-- [start:configuration]
@@ -57,10 +57,11 @@ class Langevin:
     block_steps: int | None = None
 
     def __post_init__(self) -> None:
-        require_positive(step_size=self.step_size, thin=self.thin, draws=self.draws, chains=self.chains)
+        require_positive(step_size=self.step_size)
+        require_counts(thin=self.thin, draws=self.draws, chains=self.chains)
         require(self.burn_in >= 0, f"burn_in is a number of draws, not {self.burn_in}")
         if self.block_steps is not None:
-            require_positive(block_steps=self.block_steps)
+            require_counts(block_steps=self.block_steps)
 
     def resolve(self, posterior: Posterior) -> Langevin:
         steps = self.block_steps or steps_per_block(posterior, self.chains, posterior.size)
@@ -135,7 +136,7 @@ class Settings:
     pieces: Any
 
 
-@functools.partial(jax.jit, static_argnames="slots")
+@functools.partial(jax.jit, static_argnames="slots", compiler_options=LOOPS_ON_DEVICE)
 def _advance(
     posterior: Posterior,
     state: State,

@@ -77,7 +77,7 @@ def test_numbers_are_validated_when_it_is_made(row: Row) -> None:
                     dataclasses.replace(row.method, **{name: bad})
                 assert "\n" not in str(refused.value)
     for name in ("chains", "block_steps"):
-        with pytest.raises(ValueError, match=f"{name} must be a positive number, not 0"):
+        with pytest.raises(ValueError, match=f"{name} must be a whole number of at least 1, not 0"):
             dataclasses.replace(row.method, **{name: 0})
 
 

@@ -230,7 +230,7 @@ def test_ctrl_c_in_memory_says_that_draws_are_lost(tiny):
 
 
 class SignalTwice(SignalAt):
-    """Two signals while the third block of draws is under way, from the thread that handles them one by one."""
+    """Two signals while the third block of draws is under way, from the thread that handles them."""
 
     _looks = 0
 

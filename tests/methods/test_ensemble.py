@@ -90,7 +90,10 @@ def plain_member(posterior: sb.Posterior, optimizer: optax.GradientTransformatio
             sb.DeepEnsemble(0.05, EPOCHS, BATCH, chains=2, schedule="cosine"),
             optax.adam(optax.cosine_decay_schedule(0.05, EPOCHS * (EXAMPLES // BATCH))),
         ),
-        (sb.DeepEnsemble(0.05, EPOCHS, BATCH, chains=2, optimizer="sgd"), optax.sgd(0.05, momentum=0.9)),
+        (
+            sb.DeepEnsemble(0.05, EPOCHS, BATCH, chains=2, optimizer="sgd", schedule="constant"),
+            optax.sgd(0.05, momentum=0.9),
+        ),
     ],
     ids=["adam", "sgd"],
 )
@@ -120,7 +123,7 @@ def test_an_epoch_visits_each_example_at_most_once_and_each_member_in_its_own_or
         sb.data.Examples(np.eye(n, dtype=np.float32), np.ones((n, 1), np.float32)),
     )
     start = {"params": {"output": {"kernel": np.zeros((n, 1), np.float32)}}, "stats": {}}
-    method = sb.DeepEnsemble(rate, epochs=1, batch=batch, chains=chains, optimizer="sgd")
+    method = sb.DeepEnsemble(rate, epochs=1, batch=batch, chains=chains, optimizer="sgd", schedule="constant")
     kernel = sb.run(method, posterior, start=start, progress=False).variables["params"]["output"]["kernel"]
     moved = kernel[:, 0, :, 0] * batch / rate
     levels = np.array([1 + 0.9 + 0.81, 1.9, 1.0, 0.0])
@@ -159,9 +162,9 @@ def test_a_batch_larger_than_the_data_is_all_of_it(tiny: sb.Posterior, begin: An
     [
         ({"learning_rate": 0.0}, "learning_rate must be a positive number, not 0.0"),
         ({"learning_rate": -1.0}, "learning_rate must be a positive number, not -1.0"),
-        ({"epochs": 0}, "epochs must be a positive number, not 0"),
-        ({"batch": 0}, "batch must be a positive number, not 0"),
-        ({"chains": 0}, "chains must be a positive number, not 0"),
+        ({"epochs": 0}, "epochs must be a whole number of at least 1, not 0"),
+        ({"batch": 0}, "batch must be a whole number of at least 1, not 0"),
+        ({"chains": 0}, "chains must be a whole number of at least 1, not 0"),
     ],
 )
 def test_bad_hyper_parameters_are_refused(changes: dict[str, Any], message: str) -> None:

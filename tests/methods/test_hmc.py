@@ -92,9 +92,9 @@ def test_prior_without_a_standard_deviation_needs_a_trajectory(tiny: sb.Posterio
     [
         ({"step_size": 0.0}, "step_size must be a positive number, not 0.0"),
         ({"step_size": -0.1}, "step_size must be a positive number, not -0.1"),
-        ({"draws": 0}, "draws must be a positive number, not 0"),
-        ({"chains": 0}, "chains must be a positive number, not 0"),
-        ({"burn_in": -1}, "burn_in is a number of trajectories, not -1"),
+        ({"draws": 0}, "draws must be a whole number of at least 1, not 0"),
+        ({"chains": 0}, "chains must be a whole number of at least 1, not 0"),
+        ({"burn_in": -1}, "burn_in must be a whole number of at least 0, not -1"),
         ({"target_accept": 1.0}, "target_accept lies between 0 and 1, not 1.0"),
         ({"trajectory": 0.05}, "a trajectory of 0.05 is shorter than one step of 0.1"),
         ({"trajectory": 0.0}, "trajectory must be a positive number, not 0.0"),
@@ -217,7 +217,8 @@ def test_data_and_weights_keep_their_joint_law() -> None:
         posterior.chunks = dataclasses.replace(posterior.chunks, y=labels[None])
         chain = locate(posterior, jax.tree.map(lambda leaf: leaf[None], truth))
         state = State(jax.random.key_data(run), chain, DualAveraging.start(settings.step_size))
-        state, record = advance(posterior, state, settings, *counts, slots=trajectories)
+        # The compiled function has compiler options, which only an outermost one may have.
+        state, record = advance.__wrapped__(posterior, state, settings, *counts, slots=trajectories)
         begun, ended = chain.likelihood.sum(), state.chains.likelihood.sum()
         return begun, ended, trees.ravel(state.chains.variables["params"]), record.stats["accepted"]
 
@@ -230,6 +231,45 @@ def test_data_and_weights_keep_their_joint_law() -> None:
     change = np.asarray(ended, np.float64) - np.asarray(begun)
     assert np.std(change) > 0.3
     assert abs(change.mean()) < STANDARD_ERRORS * change.std() / math.sqrt(worlds)
+
+
+def regression(prior: Any, n: int = 24, noise: float = 0.5) -> tuple[sb.Posterior, np.ndarray]:
+    """Linear regression with this prior, and its design matrix with the bias' column first."""
+    rng = np.random.default_rng(7)
+    x = rng.normal(size=(n, 2)).astype(np.float32)
+    y = (x @ np.array([[1.0], [-0.5]]) + 0.3 + noise * rng.normal(size=(n, 1))).astype(np.float32)
+    network, likelihood = sb.networks.mlp(hidden=(), outputs=1), sb.likelihoods.Gaussian(noise)
+    design = np.concatenate([np.ones((n, 1)), x], axis=1).astype(np.float64)
+    return sb.Posterior(network, likelihood, prior, sb.data.Examples(x, y)), design
+
+
+def test_whitened_steps_are_in_units_of_the_prior() -> None:
+    """With one scale for all, steps e in whitened parameters are steps e times the scale in the others."""
+    scale = 0.25
+    plain, _ = regression(sb.priors.Normal(scale))
+    layers, _ = regression(sb.priors.PerLayer({"*/kernel": sb.priors.Normal(scale)}, sb.priors.Normal(scale)))
+    assert layers.prior.standard_deviation is None
+    whitened = sb.HMC(0.4, burn_in=3, draws=20, chains=2, adapt=False)
+    assert whitened.resolve(layers).trajectory == pytest.approx(math.pi / 2)
+    same = dataclasses.replace(whitened, step_size=0.4 * scale)
+    a, b = sb.run(whitened, layers, seed=1), sb.run(same, plain, seed=1)
+    np.testing.assert_allclose(trees.ravel(a.variables, 2), trees.ravel(b.variables, 2), rtol=1e-4, atol=1e-5)
+
+
+def test_scales_per_layer_give_the_conjugate_posterior() -> None:
+    """Scales that differ a hundredfold: in common steps, a trajectory of this length would not mix."""
+    prior = sb.priors.PerLayer({"*/bias": sb.priors.Normal(0.02)}, rest=sb.priors.Normal(2.0))
+    posterior, design = regression(prior)
+    precision = design.T @ design / 0.5**2 + np.diag([1 / 0.02**2, 1 / 2.0**2, 1 / 2.0**2])
+    covariance = np.linalg.inv(precision)
+    mean = covariance @ design.T @ np.asarray(posterior.train.y)[:, 0] / 0.5**2
+    draws = sb.run(sb.HMC(0.02, burn_in=50, draws=400, chains=4, adapt=False), posterior, seed=3)
+    w = np.asarray(trees.ravel(draws.variables, 2), np.float64)
+    z = (w - mean) / np.sqrt(np.diag(covariance))
+    size = np.minimum(sb.evaluate.ess_bulk(z), sb.evaluate.ess_bulk(z**2))
+    assert (size > 100).all()
+    assert (np.abs(z.mean((0, 1))) < STANDARD_ERRORS / np.sqrt(size)).all()
+    assert (np.abs((z**2).mean((0, 1)) - 1) < STANDARD_ERRORS * np.sqrt(2 / size)).all()
 
 
 def test_agrees_with_another_implementation() -> None:

@@ -47,10 +47,10 @@ def of_prior(posterior: sb.Posterior, seed: int) -> dict[str, Any]:
 @jax.jit
 def whole_trajectory(posterior: Any, chain: Any, keys: Any, step_size: Any, steps: Any) -> dict[str, Any]:
     """Depart, fly and arrive; with both ends, and the naive difference of float32 totals."""
-    yes = jnp.bool_(True)
-    depart = functools.partial(trajectories._depart, step_size=step_size, begins=yes)
-    flown, flight = trajectories._fly(posterior, chain, jax.vmap(depart)(keys, chain), step_size, steps)
-    arrive = functools.partial(trajectories._arrive, posterior, step_size=step_size, ends=yes)
+    yes, step = jnp.bool_(True), jax.tree.map(lambda _: step_size, chain.gradient)
+    depart = functools.partial(trajectories._depart, step=step, begins=yes)
+    flown, flight = trajectories._fly(posterior, chain, jax.vmap(depart)(keys, chain), step, steps)
+    arrive = functools.partial(trajectories._arrive, posterior, step=step, ends=yes)
     _, info = jax.vmap(arrive)(keys, flown, flight)
     first = jax.vmap(trees.random_normal)(keys, chain.variables["params"])
     last = jax.tree.map(lambda p, g: p - step_size / 2 * g, flight.momentum, flown.gradient)
@@ -78,7 +78,7 @@ def test_accept_step_is_that_of_float64(digits: sb.data.Dataset) -> None:
     assert (exact < 0).all(), "the step is large enough that no acceptance is cut off at one"
     assert (exact > -50).all()
     assert np.abs(np.log(np.asarray(made["acceptance"], np.float64)) - exact).max() < 1e-3
-    assert np.abs(np.asarray(made["naive"]) - exact).max() > 1e-2
+    assert np.abs(np.asarray(made["naive"]) - exact).max() > 4e-3
 
 
 @jax.jit
@@ -86,8 +86,9 @@ def leapfrog(posterior: Any, variables: Any, momentum: Any, step_size: Any, step
     """Positions and momenta after some steps, both at the same time."""
     chain = locate(posterior, variables)
     half = jax.tree.map(lambda p, g: p + step_size / 2 * g, momentum, chain.gradient)
-    flight = Flight(variables["params"], chain.gradient, half)
-    flown, flight = trajectories._fly(posterior, chain, flight, step_size, steps)
+    flight = Flight(variables["params"], chain.gradient, half, chain.likelihood)
+    step = jax.tree.map(lambda _: step_size, chain.gradient)
+    flown, flight = trajectories._fly(posterior, chain, flight, step, steps)
     return flown.variables, jax.tree.map(lambda p, g: p - step_size / 2 * g, flight.momentum, flown.gradient)
 
 

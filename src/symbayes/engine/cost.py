@@ -9,7 +9,6 @@ import jax
 
 from symbayes import trees
 from symbayes.engine.protocol import Method
-from symbayes.engine.start import fresh_variables
 from symbayes.posterior import Posterior
 
 
@@ -29,25 +28,26 @@ class Cost:
 
 
 def estimate(method: Method, posterior: Posterior) -> Cost:
-    """The cost of a run, from timing one gradient of all chains at once."""
+    """The cost of a run, from timing its first block.
+
+    What is compiled for that serves the run too.
+    """
     method = method.resolve(posterior)
-    variables = fresh_variables(posterior, jax.random.key(0), method.chains)
-    seconds = min(_time_gradient(posterior, variables) for _ in range(3))
-    gradients = method.gradients(posterior)
-    disk = method.kept() * trees.nbytes(variables)
-    return Cost(gradients * method.chains, gradients * seconds, disk)
+    state = method.init(posterior, jax.random.key(0))
 
+    def block() -> float:
+        begin = time.perf_counter()
+        made = method.advance(posterior, state, 0)
+        jax.block_until_ready((made[0], made[1].variables))
+        return time.perf_counter() - begin
 
-@jax.jit
-def _gradients(posterior: Posterior, variables: dict) -> dict:
-    return jax.vmap(posterior.gradient)(variables)
-
-
-def _time_gradient(posterior: Posterior, variables: dict) -> float:
-    jax.block_until_ready(_gradients(posterior, variables))
-    begin = time.perf_counter()
-    jax.block_until_ready(_gradients(posterior, variables))
-    return time.perf_counter() - begin
+    _, warm = block(), block()
+    kept = method.kept() * trees.nbytes(jax.eval_shape(posterior.init, jax.random.key(0)))
+    return Cost(
+        gradients=method.gradients(posterior) * method.chains,
+        seconds=warm * method.blocks(posterior),
+        disk=kept * method.chains,
+    )
 
 
 def duration(seconds: float) -> str:

@@ -19,6 +19,7 @@ from rich.progress import (
     TextColumn,
     TimeRemainingColumn,
 )
+from rich.table import Column
 from rich.text import Text
 
 
@@ -37,12 +38,12 @@ class Bar:
     def __init__(self, description: str, blocks: int, done: int, gradients: float, visible: bool) -> None:
         self._progress = Progress(
             TextColumn("[bold]{task.description}"),
-            BarColumn(bar_width=20),
+            BarColumn(bar_width=16),
             TaskProgressColumn(),
             TextColumn("[dim]left"),
             TimeRemainingColumn(compact=True, elapsed_when_finished=True),
-            RateColumn(),
-            TextColumn("[dim]{task.fields[note]}"),
+            RateColumn(table_column=Column(no_wrap=True)),
+            TextColumn("[dim]{task.fields[note]}", table_column=Column(no_wrap=True, overflow="ellipsis")),
             console=Console(stderr=True),
             disable=not visible,
         )

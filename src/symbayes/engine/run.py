@@ -96,7 +96,8 @@ def run(
                 wanted(progress),
             ) as bar,
         ):
-            for memories in job.work(state, memories, sink, blocks):
+            for latest in job.work(state, memories, sink, blocks):
+                memories = latest
                 bar.step(sink.metrics[-1])
                 if interrupt.asked and sink.blocks < blocks:
                     raise Stopped(_stopped_message(sink, blocks, store))

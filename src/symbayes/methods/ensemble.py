@@ -25,11 +25,11 @@ import numpy as np
 import optax
 
 from symbayes.engine.plan import Plan, steps_per_block
-from symbayes.engine.protocol import Block, State, chain_keys
+from symbayes.engine.protocol import LOOPS_ON_DEVICE, Block, State, chain_keys
 from symbayes.engine.start import start_variables
 from symbayes.posterior import Posterior
 from symbayes.posterior.sums import compensated
-from symbayes.specs import require, require_positive
+from symbayes.specs import require, require_counts, require_positive
 
 Optimizer = Literal["adam", "sgd"]
 Schedule = Literal["constant", "cosine"]
@@ -50,7 +50,7 @@ class DeepEnsemble:
         batch: examples in a mini-batch; what is left of an epoch is dropped, another part each time.
         chains: members.
         optimizer: adam, or sgd with momentum 0.9.
-        schedule: the learning rate stays constant, or falls to zero along a cosine.
+        schedule: the learning rate falls to zero along a cosine, or stays constant.
         block_steps: optimiser steps between two saves; by default about a second of work.
     """
 
@@ -62,15 +62,14 @@ class DeepEnsemble:
     batch: int = 100
     chains: int = 5
     optimizer: Optimizer = "adam"
-    schedule: Schedule = "constant"
+    schedule: Schedule = "cosine"
     block_steps: int | None = None
 
     def __post_init__(self) -> None:
-        require_positive(
-            learning_rate=self.learning_rate, epochs=self.epochs, batch=self.batch, chains=self.chains
-        )
+        require_positive(learning_rate=self.learning_rate)
+        require_counts(epochs=self.epochs, batch=self.batch, chains=self.chains)
         if self.block_steps is not None:
-            require_positive(block_steps=self.block_steps)
+            require_counts(block_steps=self.block_steps)
         require(self.optimizer in OPTIMIZERS, f"optimizer is adam or sgd, not {self.optimizer!r}")
         require(
             self.schedule in ("constant", "cosine"), f"schedule is constant or cosine, not {self.schedule!r}"
@@ -151,7 +150,9 @@ class Settings:
     pieces: Any
 
 
-@functools.partial(jax.jit, static_argnames=("batch", "optimizer", "slots"))
+@functools.partial(
+    jax.jit, static_argnames=("batch", "optimizer", "slots"), compiler_options=LOOPS_ON_DEVICE
+)
 def _advance(
     posterior: Posterior,
     state: State,

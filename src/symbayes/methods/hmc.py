@@ -31,7 +31,7 @@ from symbayes.methods.adaptation import DualAveraging
 from symbayes.methods.trajectories import ROUNDING, Flight, Settings, advance, locate
 from symbayes.posterior import Posterior
 from symbayes.posterior.posterior import quarter_period
-from symbayes.specs import require, require_positive
+from symbayes.specs import require, require_counts, require_positive
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,8 @@ class HMC:
     """Full-batch Hamiltonian Monte Carlo (Neal 2011): exact up to its Monte-Carlo error.
 
     Attributes:
-        step_size: of the leapfrog integrator; with `adapt`, where adaptation begins.
+        step_size: of the leapfrog integrator; with `adapt`, where adaptation begins.  In units of the prior's
+            standard deviations where these differ between parameters.
         trajectory: length of a trajectory, step size times number of steps; by default a quarter of
             the prior's period, pi/2 alpha sqrt(T).
         burn_in: trajectories before the first draw is kept.
@@ -63,12 +64,13 @@ class HMC:
     block_steps: int | None = None
 
     def __post_init__(self) -> None:
-        require_positive(step_size=self.step_size, draws=self.draws, chains=self.chains)
-        require(self.burn_in >= 0, f"burn_in is a number of trajectories, not {self.burn_in}")
+        require_positive(step_size=self.step_size)
+        require_counts(draws=self.draws, chains=self.chains)
+        require_counts(least=0, burn_in=self.burn_in)
         require(0 < self.target_accept < 1, f"target_accept lies between 0 and 1, not {self.target_accept}")
-        for name in ("trajectory", "block_steps"):
-            if getattr(self, name) is not None:
-                require_positive(**{name: getattr(self, name)})
+        if self.block_steps is not None:
+            require_counts(block_steps=self.block_steps)
+        require_positive(trajectory=self.step_size if self.trajectory is None else self.trajectory)
         require(
             self.trajectory is None or self.trajectory >= self.step_size,
             f"a trajectory of {self.trajectory} is shorter than one step of {self.step_size}",
@@ -77,7 +79,7 @@ class HMC:
     def resolve(self, posterior: Posterior) -> HMC:
         trajectory = self.trajectory or quarter_period(posterior)
         if trajectory is None:
-            raise ValueError("this prior has no common standard deviation: give a trajectory length")
+            raise ValueError("this prior has no variance: give a trajectory length")
         method = dataclasses.replace(self, trajectory=max(trajectory, self.step_size))
         return dataclasses.replace(
             method,
@@ -109,9 +111,8 @@ class HMC:
         chain = locate(posterior, variables)
         if self.plan(posterior).pieces > 1:
             zeros = jax.tree.map(jnp.zeros_like, chain.variables["params"])
-            chain = dataclasses.replace(
-                chain, flight=Flight(chain.variables["params"], chain.gradient, zeros)
-            )
+            flight = Flight(chain.variables["params"], chain.gradient, zeros, chain.likelihood)
+            chain = dataclasses.replace(chain, flight=flight)
         return State(jax.random.key_data(key), chain, DualAveraging.start(self.step_size))
 
     def advance(self, posterior: Posterior, state: State, block: int) -> tuple[State, Block]:

@@ -2,6 +2,9 @@
 
 A trajectory departs (momentum and first half step), flies (leapfrog steps) and arrives (accept or
 reject).  Where it is too long for one block, its flight is carried over to the next.
+
+Where the prior has one standard deviation, every parameter takes the same step e.  Where its parameters have
+different ones, s, the dynamics is that of the whitened parameters w / s: w takes the step e s, and so does p.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ import jax
 import jax.numpy as jnp
 
 from symbayes import trees
-from symbayes.engine.protocol import State, chain_keys
+from symbayes.engine.protocol import LOOPS_ON_DEVICE, State, chain_keys
 from symbayes.methods.adaptation import DualAveraging
 from symbayes.posterior import Posterior
 from symbayes.posterior.sums import compensated
@@ -45,11 +48,13 @@ STATISTICS = {
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Flight:
-    """A trajectory that a block leaves unfinished: where it began, and its momentum half a step on."""
+    """A trajectory under way: where it began, its momentum half a step on, and the likelihood of every
+    chunk where it is, as far as the gradient knows it."""
 
     start: Any
     start_gradient: Any
     momentum: Any
+    likelihood: Any
 
 
 @jax.tree_util.register_dataclass
@@ -99,11 +104,16 @@ class Settings:
 @jax.jit
 def locate(posterior: Posterior, variables: Any) -> Chain:
     """The chains' state at these variables."""
-    gradient = jax.vmap(posterior.gradient)(variables)
-    return Chain(variables, gradient, jax.vmap(posterior.likelihood_terms)(variables))
+    gradient, terms = jax.vmap(posterior.gradient_and_terms)(variables)
+    return Chain(variables, gradient, jax.vmap(functools.partial(_exact, posterior))(variables, terms))
 
 
-@functools.partial(jax.jit, static_argnames="slots")
+def _exact(posterior: Posterior, variables: Any, terms: jax.Array) -> jax.Array:
+    """The likelihood for an accept step: float32, whatever the gradient's precision was."""
+    return terms if posterior.precision == "float32" else posterior.likelihood_terms(variables)
+
+
+@functools.partial(jax.jit, static_argnames="slots", compiler_options=LOOPS_ON_DEVICE)
 def advance(
     posterior: Posterior,
     state: State,
@@ -128,12 +138,13 @@ def advance(
         steps = settings.steps(adaptation.step_size)
         step_size = settings.trajectory / steps
         step_size = jnp.where(steps < LONGEST * settings.leapfrog_steps, step_size, adaptation.step_size)
+        step = _per_parameter(posterior, step_size, trees.index(chain.variables["params"], 0))
         keys = jax.vmap(lambda k: jax.random.fold_in(k, first + i))(chain_keys(key, chains))
-        flight = jax.vmap(functools.partial(_depart, step_size=step_size, begins=piece == 0))(keys, chain)
+        flight = jax.vmap(functools.partial(_depart, step=step, begins=piece == 0))(keys, chain)
         chain, flight = _fly(
-            posterior, chain, flight, step_size, steps * (piece + 1) // pieces - steps * piece // pieces
+            posterior, chain, flight, step, steps * (piece + 1) // pieces - steps * piece // pieces
         )
-        arrive = functools.partial(_arrive, posterior, step_size=step_size, ends=piece == pieces - 1)
+        arrive = functools.partial(_arrive, posterior, step=step, ends=piece == pieces - 1)
         chain, info = jax.vmap(arrive)(keys, chain, flight)
         info["step_size"] = jnp.broadcast_to(step_size, (chains,))
         adaptation = _adapt(adaptation, settings, info["acceptance"], first + i, piece == pieces - 1)
@@ -160,6 +171,15 @@ def advance(
     return State(state.key, chain, adaptation), record
 
 
+def _per_parameter(posterior: Posterior, step_size: jax.Array, params: Any) -> Any:
+    """The step of every parameter, each leaf broadcasting to that of `params`."""
+    common = posterior.prior.standard_deviation is not None
+    scales = None if common else posterior.prior.deviations(params)
+    if scales is None:
+        return jax.tree.map(lambda _: step_size, params)
+    return jax.tree.map(lambda scale: step_size * scale, scales)
+
+
 def _momentum(key: jax.Array, params: Any) -> Any:
     """The momentum with which a trajectory begins.
 
@@ -169,45 +189,45 @@ def _momentum(key: jax.Array, params: Any) -> Any:
     return jax.lax.optimization_barrier(trees.random_normal(key, params))
 
 
-def _depart(key: jax.Array, chain: Chain, step_size: jax.Array, begins: jax.Array) -> Flight:
+def _depart(key: jax.Array, chain: Chain, step: Any, begins: jax.Array) -> Flight:
     """A fresh momentum and its first half step; or the flight that an earlier block left."""
     params = chain.variables["params"]
-    momentum = jax.tree.map(lambda p, g: p + step_size / 2 * g, _momentum(key, params), chain.gradient)
-    fresh = Flight(params, chain.gradient, momentum)
+    momentum = jax.tree.map(lambda p, e, g: p + e / 2 * g, _momentum(key, params), step, chain.gradient)
+    fresh = Flight(params, chain.gradient, momentum, chain.likelihood)
     if chain.flight is None:
         return fresh
     return jax.tree.map(lambda new, old: jnp.where(begins, new, old), fresh, chain.flight)
 
 
 def _fly(
-    posterior: Posterior, chain: Chain, flight: Flight, step_size: jax.Array, steps: jax.Array
+    posterior: Posterior, chain: Chain, flight: Flight, step: Any, steps: jax.Array
 ) -> tuple[Chain, Flight]:
     """Leapfrog steps of all chains, with the momentum half a step ahead of the position."""
 
     def leapfrog(_: jax.Array, carry: Any) -> Any:
-        params, momentum, _ = carry
-        params = jax.tree.map(lambda w, p: w + step_size * p, params, momentum)
-        gradient = jax.vmap(posterior.gradient)({**chain.variables, "params": params})
-        momentum = jax.tree.map(lambda p, g: p + step_size * g, momentum, gradient)
-        return params, momentum, gradient
+        params, momentum, *_ = carry
+        params = jax.tree.map(lambda w, e, p: w + e * p, params, step, momentum)
+        gradient, terms = jax.vmap(posterior.gradient_and_terms)({**chain.variables, "params": params})
+        momentum = jax.tree.map(lambda p, e, g: p + e * g, momentum, step, gradient)
+        return params, momentum, gradient, terms
 
-    carry = (chain.variables["params"], flight.momentum, chain.gradient)
-    params, momentum, gradient = jax.lax.fori_loop(0, steps, leapfrog, carry)
+    carry = (chain.variables["params"], flight.momentum, chain.gradient, flight.likelihood)
+    params, momentum, gradient, terms = jax.lax.fori_loop(0, steps, leapfrog, carry)
     variables = {**chain.variables, "params": params}
     return (
         dataclasses.replace(chain, variables=variables, gradient=gradient),
-        dataclasses.replace(flight, momentum=momentum),
+        dataclasses.replace(flight, momentum=momentum, likelihood=terms),
     )
 
 
 def _arrive(
-    posterior: Posterior, key: jax.Array, chain: Chain, flight: Flight, step_size: jax.Array, ends: jax.Array
+    posterior: Posterior, key: jax.Array, chain: Chain, flight: Flight, step: Any, ends: jax.Array
 ) -> tuple[Chain, dict[str, jax.Array]]:
     """Accept or reject at the end of a trajectory; on the way, only hand the flight on."""
     old, new = flight.start, chain.variables["params"]
-    terms = posterior.likelihood_terms(chain.variables)
+    terms = _exact(posterior, chain.variables, flight.likelihood)
     potential = posterior.difference_terms(new, old, terms, chain.likelihood)
-    last = jax.tree.map(lambda p, g: p - step_size / 2 * g, flight.momentum, chain.gradient)
+    last = jax.tree.map(lambda p, e, g: p - e / 2 * g, flight.momentum, step, chain.gradient)
     kinetic = jax.tree.map(lambda a, b: (a - b) * (a + b) / 2, _momentum(key, old), last)
     log_accept = compensated(*potential, *jax.tree.leaves(kinetic))
     log_accept = jnp.where(jnp.isnan(log_accept), -jnp.inf, log_accept)

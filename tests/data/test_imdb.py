@@ -36,6 +36,7 @@ def test_reviews_keep_their_labels(monkeypatch, tmp_path):
     np.testing.assert_array_equal(dataset.test.y, LABELS[order])
     assert len(dataset.validation) == 2
     assert dataset.train.x.dtype == np.int32
+    assert dataset.sizes == {"outputs": 2, "vocabulary": 20_000}
 
 
 def test_default_length(monkeypatch, tmp_path):

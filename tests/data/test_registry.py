@@ -58,7 +58,7 @@ def test_found_by_the_environment(monkeypatch, tmp_path, zipped):
     np.testing.assert_array_equal(np.rint(dataset.train.x[..., 0] * 255), IMAGES[:3])
     np.testing.assert_array_equal(dataset.validation.y, LABELS[3:5])
     np.testing.assert_array_equal(np.rint(dataset.test.x[..., 0] * 255), IMAGES[5:])
-    assert dataset.name == "mnist"
+    assert dataset.name == "mnist:validation=2"
 
 
 def test_found_in_a_folder_of_the_system(monkeypatch, tmp_path):
@@ -71,8 +71,51 @@ def test_found_in_a_folder_of_the_system(monkeypatch, tmp_path):
     assert len(data.load("fashion-mnist", tmp_path / "elsewhere", validation=0).train) == 5
 
 
+def test_the_first_examples_only():
+    whole = data.load("digits")
+    part = data.load("digits", examples=100, test_examples=7)
+    np.testing.assert_array_equal(part.train.x, whole.train.x[:100])
+    np.testing.assert_array_equal(part.train.y, whole.train.y[:100])
+    np.testing.assert_array_equal(part.test.x, whole.test.x[:7])
+    assert part.validation.checksum() == whole.validation.checksum()
+
+
+def test_a_name_with_its_options_loads_the_same_again():
+    part = data.load("digits", validation=20, examples=100)
+    assert part.name == "digits:examples=100,validation=20"
+    again = data.load(part.name)
+    assert (again.name, again.train.checksum()) == (part.name, part.train.checksum())
+    assert len(again.validation) == 20
+    assert len(data.load(part.name, examples=50).train) == 50
+
+
+def test_sizes_are_what_a_network_is_made_with():
+    assert data.load("digits").sizes == {"outputs": 10}
+    regression = replace(data.load("digits"), classes=None, test=data.Examples(None, np.zeros((4, 3))))
+    assert regression.sizes == {"outputs": 3}
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("digits:examples=0", r"examples must lie in 1\.\.1257, not 0"),
+        ("digits:examples=1258", r"examples must lie in 1\.\.1257, not 1258"),
+        ("digits:test_examples=361", r"test_examples must lie in 1\.\.360, not 361"),
+        ("digits:examples=-3", "a dataset's options are written name:option=number"),
+        ("digits:examples", "a dataset's options are written name:option=number"),
+        ("digits:length=3", "digits takes the options validation, examples, test_examples, not length"),
+        ("digit:length=3", r"no dataset is called 'digit' \(did you mean 'digits'\?\)"),
+    ],
+)
+def test_bad_options_in_a_name(name, message):
+    with pytest.raises(ValueError, match=message):
+        data.load(name)
+
+
 def test_other_options():
-    with pytest.raises(ValueError, match="digits takes the options validation, not split"):
+    with pytest.raises(
+        ValueError, match="digits takes the options validation, examples, test_examples, not split"
+    ):
         data.load("digits", split=3)
     with pytest.raises(TypeError):
         data.load("digits", validation=1.5)  # pyright: ignore

@@ -26,7 +26,7 @@ def test_number_of_parameters_for_imdb() -> None:
 
 def test_forward_is_that_of_a_loop_over_words() -> None:
     network = cnn_lstm(outputs=3, vocabulary=9, embedding=4, filters=3, kernel=3, pool=2, cells=5)
-    tokens = np.random.default_rng(0).integers(0, 9, size=(4, 12)).astype(np.int32)
+    tokens = np.random.default_rng(0).integers(1, 9, size=(4, 12)).astype(np.int32)
     variables = plain.random_variables(network, tokens, seed=1)
     params = variables["params"]
     lstm, expected = params["lstm"], []
@@ -43,6 +43,20 @@ def test_forward_is_that_of_a_loop_over_words() -> None:
             hidden = expit(output) * np.tanh(cell)
         expected.append(plain.dense(params["head"], hidden))
     np.testing.assert_allclose(plain.outputs(network, variables, tokens), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_padding_in_front_changes_nothing_and_its_embedding_does_not_matter() -> None:
+    network = cnn_lstm(outputs=3, vocabulary=9, embedding=4, filters=3, kernel=3, pool=2, cells=5)
+    text = np.random.default_rng(1).integers(1, 9, size=(4, 12)).astype(np.int32)
+    variables = plain.random_variables(network, text, seed=2)
+    expected = plain.outputs(network, variables, text)
+    embedding = np.concatenate([np.full((1, 4), 50.0, np.float32), variables["params"]["embedding"][1:]])
+    other = {"params": {**variables["params"], "embedding": embedding}, "stats": {}}
+    for padding in (1, 2, 7):
+        padded = np.pad(text, ((0, 0), (padding, 0)))
+        np.testing.assert_allclose(plain.outputs(network, other, padded), expected, rtol=1e-4, atol=1e-5)
+    nothing = plain.outputs(network, variables, np.zeros((1, 12), np.int32))
+    np.testing.assert_allclose(nothing[0], variables["params"]["head"]["bias"], rtol=1e-5)
 
 
 def test_texts_too_short_and_inputs_that_are_no_tokens_are_refused() -> None:

@@ -25,6 +25,7 @@ from symbayes.networks import (
     from_functions,
     from_name,
     make,
+    transformer,
 )
 
 # Options that make each network small, and the shape of its inputs.
@@ -162,6 +163,16 @@ def test_names_and_options_that_do_not_exist_are_refused() -> None:
         make("cnn", outputs=3, width=4)
     with pytest.raises(ValueError, match="outputs must be positive integers"):
         make("lenet", outputs=0)
+
+
+def test_a_vocabulary_is_for_networks_that_read_texts() -> None:
+    assert make("transformer", outputs=2, vocabulary=50) == transformer(outputs=2, vocabulary=50)
+    with pytest.raises(
+        ValueError, match=r"^lenet does not read texts: the networks that do are cnn-lstm, transformer$"
+    ):
+        make("lenet", outputs=2, vocabulary=50)
+    made = make("own_networks:make_network", outputs=5, vocabulary=50)
+    assert made == from_name("own_networks:make_network", outputs=5), "it takes no vocabulary"
 
 
 def test_networks_of_ones_own_are_made_by_path() -> None:

@@ -36,7 +36,7 @@ def layer_norm(layer: dict[str, Any], x: np.ndarray) -> np.ndarray:
     return layer["scale"] * (x - mean) / np.sqrt(var + 1e-6) + layer["bias"]
 
 
-def plain_block(block: dict[str, Any], x: np.ndarray, heads: int) -> np.ndarray:
+def plain_block(block: dict[str, Any], x: np.ndarray, heads: int, real: np.ndarray) -> np.ndarray:
     """Every head by itself, with its own columns of the kernels."""
     normed, size = layer_norm(block["norm1"], x), x.shape[-1] // heads
     parts = {name: np.float64(block["attention"][name]["kernel"]) for name in ("query", "key", "value")}
@@ -44,7 +44,8 @@ def plain_block(block: dict[str, Any], x: np.ndarray, heads: int) -> np.ndarray:
     for head in range(heads):
         columns = slice(head * size, (head + 1) * size)
         query, key, value = (normed @ parts[name][:, columns] for name in ("query", "key", "value"))
-        weights = softmax(np.einsum("nqd,nkd->nqk", query, key) / np.sqrt(size), axis=-1)
+        scores = np.einsum("nqd,nkd->nqk", query, key) / np.sqrt(size)
+        weights = softmax(np.where(real[:, None], scores, -np.inf), axis=-1)
         mixed.append(np.einsum("nqk,nkd->nqd", weights, value))
     x = x + plain.dense(block["attention"]["output"], np.concatenate(mixed, axis=-1))
     inner = plain.dense(block["up"], layer_norm(block["norm2"], x))
@@ -58,7 +59,7 @@ def test_forward_is_that_of_plain_einsum(tokens: bool) -> None:
     )
     rng = np.random.default_rng(0)
     x = (
-        rng.integers(0, 9, size=(4, 5)).astype(np.int32)
+        (rng.integers(1, 9, size=(4, 5)) * (np.arange(5) >= [[0], [3], [1], [0]])).astype(np.int32)
         if tokens
         else rng.normal(size=(4, 5, 3, 2)).astype(np.float32)
     )
@@ -66,10 +67,35 @@ def test_forward_is_that_of_plain_einsum(tokens: bool) -> None:
     params = variables["params"]
     z = np.float64(params["embedding"])[x] if tokens else plain.dense(params["rows"], x.reshape(4, 5, 6))
     z = z + params["position"]
+    real = x > 0 if tokens else np.ones((4, 5), bool)
     for name in ("block1", "block2"):
-        z = plain_block(params[name], z, heads=2)
-    expected = plain.dense(params["head"], layer_norm(params["norm"], z).mean(axis=1))
+        z = plain_block(params[name], z, heads=2, real=real)
+    z = layer_norm(params["norm"], z)
+    pooled = np.stack([text[kept].mean(axis=0) for text, kept in zip(z, real, strict=True)])
+    expected = plain.dense(params["head"], pooled)
     np.testing.assert_allclose(plain.outputs(network, variables, x), expected, rtol=1e-3, atol=1e-4)
+
+
+def test_padding_changes_nothing_and_its_embedding_does_not_matter() -> None:
+    network = transformer(outputs=3, vocabulary=9, width=6, heads=2, layers=2, hidden=5)
+    text = np.random.default_rng(2).integers(1, 9, size=(4, 5)).astype(np.int32)
+    variables = plain.random_variables(network, text, seed=3)
+    expected = plain.outputs(network, variables, text)
+    params = variables["params"]
+    for before, after in ((3, 0), (0, 2), (1, 2)):
+        padded = np.pad(text, ((0, 0), (before, after)))
+        position = np.pad(params["position"], ((before, after), (0, 0)), constant_values=2.0)
+        embedding = np.concatenate([np.full((1, 6), 50.0, np.float32), params["embedding"][1:]])
+        moved = {"params": {**params, "position": position, "embedding": embedding}, "stats": {}}
+        np.testing.assert_allclose(plain.outputs(network, moved, padded), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_text_of_padding_alone_gives_the_bias_of_the_head() -> None:
+    network = transformer(outputs=3, vocabulary=9, width=6, heads=2, layers=1, hidden=5)
+    nothing = np.zeros((2, 4), np.int32)
+    variables = plain.random_variables(network, nothing, seed=4)
+    bias = np.tile(variables["params"]["head"]["bias"], (2, 1))
+    np.testing.assert_allclose(plain.outputs(network, variables, nothing), bias, rtol=1e-5)
 
 
 def test_sequences_of_vectors_are_taken_as_they_are() -> None:

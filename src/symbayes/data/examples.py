@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -100,6 +100,7 @@ class Dataset:
 
     `classes` is None for regression.  Where inputs and targets were standardised, `input_scaling`
     and `target_scaling` say how: an RMSE times ``target_scaling.scale`` is in the original units.
+    `vocabulary` is the number of tokens where the inputs are texts.
     """
 
     name: str
@@ -111,6 +112,25 @@ class Dataset:
     description: str
     input_scaling: Scaling | None = None
     target_scaling: Scaling | None = None
+    vocabulary: int | None = None
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """What a network for this dataset is made with: its outputs, and for texts the vocabulary."""
+        outputs = {"outputs": self.classes or int(self.test.y.shape[1])}
+        return outputs if self.vocabulary is None else outputs | {"vocabulary": self.vocabulary}
+
+    def limited(self, examples: int | None = None, test_examples: int | None = None) -> Dataset:
+        """The same with so many of the first training examples, and of the first test examples."""
+        train = self.train[: _count("examples", examples, len(self.train))]
+        test = self.test[: _count("test_examples", test_examples, len(self.test))]
+        return replace(self, train=train, test=test)
+
+
+def _count(name: str, wanted: int | None, there: int) -> int:
+    if wanted is not None and not 1 <= wanted <= there:
+        raise ValueError(f"{name} must lie in 1..{there}, not {wanted}")
+    return there if wanted is None else wanted
 
 
 def hold_out(full: Examples, validation: int) -> tuple[Examples, Examples]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,7 @@ def read_imdb(info: Info, paths: Mapping[str, Path], validation: int = 5000, len
     """
     (path,) = paths.values()
     train, test = (_part(info, path, part, length) for part in ("train", "test"))
-    return dataset(info, train, test, validation)
+    return replace(dataset(info, train, test, validation), vocabulary=VOCABULARY)
 
 
 def _part(info: Info, path: Path, part: str, length: int) -> Examples:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from symbayes.data.catalogue import CATALOGUE
@@ -12,21 +13,33 @@ from symbayes.data.folder import data_folder
 from symbayes.data.formats import DataFormatError
 from symbayes.data.source import Entry, Source
 
+LIMITS = ("examples", "test_examples")
+
 
 def load(name: str, root: str | Path | None = None, **options: int) -> Dataset:
     """The dataset of that name, its files read from `root` (see `data_folder`) and verified.
 
-    Options, where the dataset has them: ``validation`` (how many examples are held out of the
-    owners' training set; 0 gives it whole), ``length`` (tokens per text), ``split`` (number of a
-    train and test split).
+    Options of every dataset: ``examples`` and ``test_examples`` (only so many of the first training
+    and test examples).  Where the dataset has them: ``validation`` (how many examples are held out of
+    the owners' training set; 0 gives it whole), ``length`` (tokens per text), ``split`` (number of a
+    train and test split).  They may stand in the name, ``"imdb:examples=1000,length=200"``, and do so
+    in that of the dataset that is given back: its name alone loads it again.
     """
+    name, options = parsed(name, options)
     entry = find(name)
-    unknown = sorted(set(options) - set(entry.options))
+    known = (*entry.options, *LIMITS)
+    unknown = sorted(set(options) - set(known))
     if unknown:
-        raise ValueError(f"{name} takes the options {', '.join(entry.options)}, not {', '.join(unknown)}")
+        raise ValueError(f"{name} takes the options {', '.join(known)}, not {', '.join(unknown)}")
     for option, value in options.items():
         if isinstance(value, bool) or not isinstance(value, int):
             raise TypeError(f"{option} must be an integer, not {value!r}")
+    dataset = _read(entry, root, {key: value for key, value in options.items() if key not in LIMITS})
+    limits = {key: options[key] for key in LIMITS if key in options}
+    return replace(dataset.limited(**limits), name=_full_name(name, options))
+
+
+def _read(entry: Entry, root: str | Path | None, options: Mapping[str, int]) -> Dataset:
     folder = data_folder(root)
     source, paths = _located(entry, folder)
     try:
@@ -35,6 +48,25 @@ def load(name: str, root: str | Path | None = None, **options: int) -> Dataset:
         remedy = "delete it and get it again"
         raise DataFormatError(error.path, f"{error.problem}; {remedy}") from error
     return source.read(entry.info, paths, **options)
+
+
+def parsed(name: str, options: Mapping[str, int]) -> tuple[str, dict[str, int]]:
+    """A dataset's name without the options that may follow it, and all options together."""
+    plain, _, rest = name.partition(":")
+    named: dict[str, int] = {}
+    for item in rest.split(",") if rest else ():
+        option, _, value = item.partition("=")
+        if not value.isdecimal():
+            raise ValueError(
+                f"a dataset's options are written name:option=number,option=number, not {name!r} ({item!r})"
+            )
+        named[option] = int(value)
+    return plain, named | dict(options)
+
+
+def _full_name(name: str, options: Mapping[str, int]) -> str:
+    rest = ",".join(f"{option}={options[option]}" for option in sorted(options))
+    return f"{name}:{rest}" if rest else name
 
 
 def find(name: str) -> Entry:

@@ -10,6 +10,9 @@ from flax import nnx
 
 from symbayes.specs import require
 
+PADDING = 0
+"""The token that stands for nothing, with which short texts are filled up."""
+
 
 class FilterResponseNorm(nnx.Module):
     """Filter response normalisation (Singh and Krishnan 2020, "Filter response normalization layer").

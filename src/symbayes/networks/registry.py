@@ -29,14 +29,16 @@ NETWORKS: dict[str, Callable[..., Network]] = {
 }
 
 
-def make(name: str, outputs: int, **options: Any) -> Network:
+def make(name: str, outputs: int, vocabulary: int | None = None, **options: Any) -> Network:
     """The network of that name, or the one of the user's own that ``"module:attribute"`` names.
 
-    One's own is given `outputs` if it takes an argument of that name.
+    `outputs` and, for texts, `vocabulary` are what a dataset tells: ``make("cnn-lstm", **dataset.sizes)``.
+    One's own network is given what it takes an argument for.
     """
+    sizes = {"outputs": outputs} if vocabulary is None else {"outputs": outputs, "vocabulary": vocabulary}
     if ":" in name:
-        sized = {"outputs": outputs} if "outputs" in imports.parameters(imports.find(name)) else {}
-        return from_name(name, **sized, **options)
+        taken = imports.parameters(imports.find(name))
+        return from_name(name, **{size: sizes[size] for size in sizes if size in taken}, **options)
     if name not in NETWORKS:
         close = difflib.get_close_matches(name, NETWORKS, n=1)
         hint = f" (did you mean {close[0]!r}?)" if close else ""
@@ -44,8 +46,12 @@ def make(name: str, outputs: int, **options: Any) -> Network:
             f"no network is called {name!r}{hint}; the known ones are {', '.join(NETWORKS)}, "
             "and 'module:attribute' names one of your own"
         )
-    known = sorted(imports.parameters(NETWORKS[name]) - {"outputs"})
-    unknown = sorted(options.keys() - set(known))
+    taken = imports.parameters(NETWORKS[name])
+    unknown = sorted(options.keys() - taken)
     if unknown:
+        known = sorted(taken - {"outputs", "vocabulary"})
         raise ValueError(f"{name} takes the options {', '.join(known)}, not {', '.join(unknown)}")
-    return NETWORKS[name](outputs=outputs, **options)
+    if not sizes.keys() <= taken:
+        readers = [other for other, made in NETWORKS.items() if "vocabulary" in imports.parameters(made)]
+        raise ValueError(f"{name} does not read texts: the networks that do are {', '.join(readers)}")
+    return NETWORKS[name](**sizes, **options)

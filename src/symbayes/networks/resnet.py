@@ -16,6 +16,7 @@ import jax.numpy as jnp
 from flax import nnx
 
 from symbayes.networks.activations import ACTIVATIONS, Activation, require_activation
+from symbayes.networks.convolution import Conv
 from symbayes.networks.layers import (
     FilterResponseNorm,
     batch_norm,
@@ -43,7 +44,7 @@ class Style:
     dropout: float = 0.0
 
     def convolution(self, inputs: int, outputs: int, stride: int, rngs: nnx.Rngs) -> nnx.Conv:
-        return nnx.Conv(
+        return Conv(
             inputs,
             outputs,
             (3, 3),
@@ -55,7 +56,7 @@ class Style:
         )
 
     def projection(self, inputs: int, outputs: int, stride: int, rngs: nnx.Rngs) -> nnx.Conv:
-        return nnx.Conv(
+        return Conv(
             inputs,
             outputs,
             (1, 1),

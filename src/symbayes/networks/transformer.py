@@ -10,21 +10,24 @@ import jax.numpy as jnp
 from flax import nnx
 
 from symbayes.networks.activations import ACTIVATIONS, Activation, require_activation
+from symbayes.networks.layers import PADDING, look_up, require_rate, require_tokens, require_widths
 from symbayes.networks.layers import dropout as dropout_layer
-from symbayes.networks.layers import look_up, require_rate, require_tokens, require_widths
 from symbayes.networks.network import NNXNetwork, Spec
 from symbayes.specs import require
+
+UNATTENDED = -1e9
+"""The score of padding, whose weight it makes exactly zero."""
 
 
 @dataclass(frozen=True)
 class Transformer(Spec):
     """A pre-norm encoder (Vaswani et al. 2017; Xiong et al. 2020) with learned positions.
 
-    With `vocabulary`, inputs are integer tokens (n, length) and are looked up in an embedding; padding is a
-    token like any other.  Without, inputs are sequences (n, length, features), or images
-    (n, height, width, channels) whose rows are the sequence, projected linearly.  After the blocks come a
-    layer norm, the mean over the sequence and a linear head.  Dropout, if any, follows each attention and
-    each perceptron.
+    With `vocabulary`, inputs are integer tokens (n, length) and are looked up in an embedding; token 0 is
+    padding, which nothing attends to and the mean leaves out.  Without, inputs are sequences
+    (n, length, features), or images (n, height, width, channels) whose rows are the sequence, projected
+    linearly.  After the blocks come a layer norm, the mean over the sequence and a linear head.  Dropout, if
+    any, follows each attention and each perceptron.
     """
 
     vocabulary: int | None = None
@@ -71,7 +74,8 @@ class Transformer(Spec):
 class Attention(nnx.Module):
     """Multi-head self-attention, ``softmax(Q K' / sqrt(d)) V`` per head.
 
-    Only the output has a bias: a key's bias changes nothing, and a value's is one of the output.
+    Only the output has a bias: a key's bias changes nothing, and a value's is one of the output.  `real`
+    (n, length) says which positions may be attended to; where none may, all are alike.
     """
 
     def __init__(self, width: int, heads: int, rngs: nnx.Rngs) -> None:
@@ -81,10 +85,12 @@ class Attention(nnx.Module):
         self.output = nnx.Linear(width, width, rngs=rngs)
         self.heads = heads
 
-    def __call__(self, x: jax.Array) -> jax.Array:
+    def __call__(self, x: jax.Array, real: jax.Array | None) -> jax.Array:
         split = (*x.shape[:2], self.heads, x.shape[2] // self.heads)
         query, key, value = (part(x).reshape(split) for part in (self.query, self.key, self.value))
         scores = jnp.einsum("nqhd,nkhd->nhqk", query, key) / math.sqrt(split[-1])
+        if real is not None:
+            scores = jnp.where(real[:, None, None, :], scores, UNATTENDED)
         mixed = jnp.einsum("nhqk,nkhd->nqhd", jax.nn.softmax(scores), value)
         return self.output(mixed.reshape(x.shape))
 
@@ -102,8 +108,8 @@ class EncoderBlock(nnx.Module):
         self.dropout2 = dropout_layer(spec.dropout, rngs)
         self.activation = spec.activation
 
-    def __call__(self, x: jax.Array) -> jax.Array:
-        x = x + self.dropout1(self.attention(self.norm1(x)))
+    def __call__(self, x: jax.Array, real: jax.Array | None) -> jax.Array:
+        x = x + self.dropout1(self.attention(self.norm1(x), real))
         inner = ACTIVATIONS[self.activation](self.up(self.norm2(x)))
         return x + self.dropout2(self.down(inner))
 
@@ -125,15 +131,25 @@ class Encoder(nnx.Module):
         self.head = nnx.Linear(spec.width, spec.outputs, rngs=rngs)
 
     def __call__(self, x: jax.Array) -> jax.Array:
+        real = None
         if self.reads_tokens:
             require_tokens(x)
+            real = x != PADDING
             x = look_up(self.embedding[...], x)
         else:
             x = self.rows(x.reshape(*x.shape[:2], -1))
         x = x + self.position[...]
         for name in self.blocks:
-            x = getattr(self, name)(x)
-        return self.head(jnp.mean(self.norm(x), axis=1))
+            x = getattr(self, name)(x, real)
+        return self.head(pooled(self.norm(x), real))
+
+
+def pooled(x: jax.Array, real: jax.Array | None) -> jax.Array:
+    """The mean over the sequence, or over its real positions; zero where there are none."""
+    if real is None:
+        return jnp.mean(x, axis=1)
+    shares = real / jnp.maximum(1, jnp.sum(real, axis=1, keepdims=True))
+    return jnp.einsum("nt,ntd->nd", shares, x)
 
 
 def layer_norm(width: int, rngs: nnx.Rngs) -> nnx.LayerNorm:

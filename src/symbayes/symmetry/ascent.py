@@ -50,9 +50,10 @@ class Ascent:
             name: TOLERANCE * sum(norms[k] for k in terms) for name, terms in self.plan.touched.items()
         }
 
-    def run(self) -> None:
-        """Steps until none gains anything."""
-        while self.pending:
+    def run(self, rounds: int | None = None) -> None:
+        """Steps until none gains anything, or for so many rounds over all indices and signs."""
+        while self.pending and rounds != 0:
+            rounds = None if rounds is None else rounds - 1
             for members in self.plan.classes:
                 todo = [name for name in members if name in self.pending]
                 self.pending.difference_update(todo)
@@ -132,8 +133,7 @@ class Ascent:
         if name in self.plan.exact:
             if step.gain <= self.least[name]:
                 return False
-            step.apply(self.frame)
-            self.moved(step)
+            self.do(step)
             return True
         taken = step.gain > self.least[name] and self.attempt(step)
         if name in self.plan.quadratic and not self.plan.over[name]:
@@ -141,6 +141,10 @@ class Ascent:
         elif name.startswith("sign/") and not taken:
             taken = self.flip_best(name.removeprefix("sign/"))
         return taken
+
+    def do(self, step: Step) -> None:
+        step.apply(self.frame)
+        self.moved(step)
 
     def attempt(self, step: Step) -> bool:
         """Take a step, and go back if the objective did not rise."""

@@ -56,7 +56,7 @@ def assign(values: np.ndarray) -> np.ndarray:
     return found.reshape(values.shape[:-1])
 
 
-def stays(values: np.ndarray, rounds: int = 30) -> bool:
+def stays(values: np.ndarray, rounds: int = 16) -> bool:
     """Whether the identity is found to be the best assignment, which late in an ascent it mostly is.
 
     It is if there are potentials v with ``v[j] >= v[i] + values[i, j] - values[i, i]``; they are sought by
@@ -69,9 +69,9 @@ def stays(values: np.ndarray, rounds: int = 30) -> bool:
         return True
     if np.max(loss + loss.T) > rounding:
         return False
-    potentials = np.zeros(len(values))
+    potentials, sums = np.zeros(len(values)), np.empty_like(loss, dtype=np.float64)
     for _ in range(rounds):
-        raised = (loss + potentials[:, None]).max(0)
+        raised = np.add(loss, potentials[:, None], out=sums).max(0)
         if np.all(raised <= potentials + rounding):
             return True
         potentials = raised

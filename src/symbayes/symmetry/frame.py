@@ -50,7 +50,7 @@ class Plan:
         """The signs that every unit of an index has for itself: they are chosen with its permutation."""
         return {
             name: tuple(s for s, found in self.sign_over.items() if set(found) == {*self.over[name], name})[
-                :4
+                :6
             ]
             for name in self.over
         }

@@ -10,16 +10,21 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from symbayes import trees
 from symbayes.symmetry import element as elements
 from symbayes.symmetry import table
+from symbayes.symmetry.acting import act_rows, in_place
 from symbayes.symmetry.element import Element, Indices
 from symbayes.symmetry.members import Factor, Permutation, Pinned
 from symbayes.symmetry.sites import Entry, Parts, Site, move, sites_of
 from symbayes.symmetry.transpositions import Key, random_permutation
 from symbayes.symmetry.trial import Trial
 from symbayes.symmetry.verify import Evaluation
+
+LARGE = 2**16
+"""Bytes of a parameter from which on many networks are moved one by one; smaller ones in one program."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -149,14 +154,28 @@ class Symmetry:
             leaf = move(jnp.asarray(leaf), site.axes, *site.compile(self.indices, self.over, element))
         return leaf
 
-    def act_each(self, path: str, elements: Element, leaves: Any) -> jax.Array:
-        """One parameter of many networks, each moved by its own element; compiled."""
-        return self._act_each(path, elements, leaves)
+    def act_each(self, path: str, elements: Element, leaves: np.ndarray) -> np.ndarray:
+        """One parameter of many networks, each moved by its own element."""
+        sites = self.sites[path]
+        if leaves[:1].nbytes < LARGE or not all(in_place(site.axes) for site in sites):
+            return np.asarray(self._act_each(path, elements, leaves))
+        vectors = jax.tree.map(np.asarray, self._vectors_each(path, elements))
+        return act_rows(leaves, [(site.axes, *pair) for site, pair in zip(sites, vectors, strict=True)])
 
     @cached_property
     def _act_each(self) -> Callable[..., jax.Array]:
         def many(path: str, elements: Element, leaves: Any) -> jax.Array:
             return jax.vmap(partial(self.act_on, path))(elements, leaves)
+
+        return jax.jit(many, static_argnums=0)
+
+    @cached_property
+    def _vectors_each(self) -> Callable[..., list[tuple[Any, Any]]]:
+        def many(path: str, elements: Element) -> list[tuple[Any, Any]]:
+            sites = self.sites[path]
+            return jax.vmap(lambda one: [site.compile(self.indices, self.over, one) for site in sites])(
+                elements
+            )
 
         return jax.jit(many, static_argnums=0)
 

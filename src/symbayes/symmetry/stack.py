@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,6 +99,8 @@ class Stack:
 
     def moved(self, elements: Element) -> Draws | dict[str, Any]:
         """The draws after one element each: in memory if they are, else moved when they are read."""
+        # In NumPy, where slicing costs next to nothing.
+        elements = jax.tree.map(np.asarray, elements)
         chained = elements if self.tree is None else trees.index(elements, None)
         segments, start = [], 0
         for segment in self.draws.segments:
@@ -132,6 +135,11 @@ class Elements:
             for name, leaf in part.items():
                 leaf[number] = new[name]
 
+    def copy(self) -> Elements:
+        found = copy(self)
+        found.parts = [{name: leaf.copy() for name, leaf in part.items()} for part in self.parts]
+        return found
+
     def batch(self) -> Element:
         """All of them, with the draws' leading axes."""
         return jax.tree.map(jnp.asarray, self.stack.elements(*self.parts))
@@ -159,8 +167,9 @@ class MovedSegment:
         array = self.segment.read(name, draws)
         here = jax.tree.map(lambda leaf: leaf[:, draws].reshape(-1, *leaf.shape[2:]), self.elements)
         moved = self.group.act_each(path, here, array.reshape(-1, *array.shape[2:]))
-        moved = np.asarray(moved).reshape(array.shape)
-        return moved if moved.ndim == 2 else moved[:, :, rows]
+        moved = moved.reshape(array.shape)
+        # A view of some rows would keep all of them in memory.
+        return moved if moved.ndim == 2 else moved[:, :, rows].copy()
 
 
 def _in_memory(moved: MovedSegment) -> MemorySegment | MovedSegment:

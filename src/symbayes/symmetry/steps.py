@@ -45,7 +45,8 @@ class Reorder:
 
     def gram(self, gram: np.ndarray, place: Place) -> np.ndarray:
         """A Gram matrix of the index after this: its columns follow."""
-        moved = np.take_along_axis(gram, self.rows[:, None, :], -1)
+        # Many times faster than one gather over a batch.
+        moved = np.stack([matrix.take(rows, -1) for matrix, rows in zip(gram, self.rows, strict=True)])
         for sign in place.pattern:
             moved = moved * self.signs(sign)[:, None, :]
         return moved

@@ -79,9 +79,9 @@ def _broadcast(array: np.ndarray, params: dict) -> np.ndarray:
     return np.broadcast_to(array.reshape(shape), params["shape"])
 
 
-def program_of(jaxpr: Any, paths: Sequence[str]) -> Program:
+def program_of(jaxpr: Any, paths: Sequence[str], walker: Walker | None = None) -> Program:
     """The program of a jaxpr whose first inputs are the parameters at these paths, in order."""
-    walker = Walker()
+    walker = Walker() if walker is None else walker
     avals = [var.aval for var in inner(jaxpr)[0].invars]
     values = [Value(tuple(aval.shape), aval.dtype, data=True) for aval in avals]
     for path, value in zip(paths, values, strict=False):

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
 from symbayes.symmetry.ascent import Ascent
-from symbayes.symmetry.frame import Frame, Place, Plan
+from symbayes.symmetry.criterion import Found
+from symbayes.symmetry.frame import Frame, Plan
 from symbayes.symmetry.group import Symmetry
 from symbayes.symmetry.minimal_mass import balanced
-from symbayes.symmetry.terms import parents_first
+from symbayes.symmetry.reference import climb
+from symbayes.symmetry.stack import Stack
+from symbayes.symmetry.starts import at_random, best_start, in_sequence
 from symbayes.symmetry.unit_norm import unit_norm
 
 
@@ -32,6 +34,12 @@ class Weights:
         if self.scale not in ("minimal-mass", "unit-norm", None):
             raise ValueError(f"scale is 'minimal-mass', 'unit-norm' or None, not {self.scale!r}")
 
+    def elements(
+        self, stack: Stack, reference: Mapping[str, np.ndarray] | None, restarts: int, seed: int
+    ) -> Found:
+        """Elements for all draws, to a reference or jointly."""
+        return climb(self, stack, Plan(stack.group), reference, restarts, seed)
+
     def log_scales(self, group: Symmetry, flat: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """The log-scales that bring a batch of networks to the chosen form."""
         if self.scale is None or not group.scales:
@@ -49,46 +57,14 @@ class Weights:
     ) -> Ascent:
         """Climb from one of several starts.
 
-        The first is where the network stands.  Then come by turns its indices matched one after the other, in
-        random order, and random permutations and signs.
+        The first is where the network stands or, if that is better, its indices matched one after the other,
+        best known first.  Then come by turns such sequences in random order, and random permutations and
+        signs.
         """
         ascent = Ascent(plan, reference, frame)
         if start and rng is not None:
-            (_in_sequence if start % 2 else _at_random)(ascent, rng)
+            (in_sequence if start % 2 else at_random)(ascent, rng)
+        else:
+            ascent = best_start(ascent)
         ascent.run()
         return ascent
-
-
-def _at_random(ascent: Ascent, rng: np.random.Generator) -> None:
-    """Random permutations and signs."""
-    frame = ascent.frame
-    for name in parents_first(ascent.plan.over):
-        rows = frame.labels[name].reshape(-1, frame.labels[name].shape[-1])
-        frame.move(name, rng.permuted(np.broadcast_to(np.arange(rows.shape[-1]), rows.shape), axis=-1))
-    for name, signs in frame.signs.items():
-        frame.flip(name, rng.choice(np.array([-1, 1], np.int8), signs.size))
-
-
-def _in_sequence(ascent: Ascent, rng: np.random.Generator) -> None:
-    """Indices matched one after the other, in random order.
-
-    Each is matched through those terms alone whose other indices are fixed or were matched before, as far as
-    there are any: a neighbour in no order yet only adds noise.
-    """
-    plan = ascent.plan
-    left = [str(name) for name in rng.permutation(list(plan.over))]
-    left.sort(key=lambda name: len(plan.over[name]))
-    matched: set[str] = set()
-
-    def known(name: str, place: Place) -> bool:
-        others = [n for n in plan.terms[place.term].names if n in plan.over]
-        return others.count(name) == 1 and all(n in matched or n == name for n in others)
-
-    while left:
-        ready = [name for name in left if any(known(name, place) for place in plan.places[name])]
-        name = (ready or left)[0]
-        step = ascent.propose(name, partial(known, name) if ready else None)
-        step.apply(ascent.frame)
-        ascent.grams.clear()
-        matched.add(name)
-        left.remove(name)

@@ -15,7 +15,15 @@ import jax
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import engine_overhead, gradient_loop, memory, peers
+from benchmarks import (
+    engine_overhead,
+    gradient_loop,
+    memory,
+    peers,
+    symmetry_acting,
+    symmetry_alignment,
+    symmetry_discovery,
+)
 from benchmarks.timing import Result
 
 BENCHMARKS = {
@@ -23,6 +31,9 @@ BENCHMARKS = {
     "peers": peers.run,
     "memory": memory.run,
     "engine_overhead": engine_overhead.run,
+    "symmetry_discovery": symmetry_discovery.run,
+    "symmetry_acting": symmetry_acting.run,
+    "symmetry_alignment": symmetry_alignment.run,
 }
 
 

@@ -1,0 +1,38 @@
+"""Finding the group of ResNet-18, with nothing compiled before: the one benchmark in seconds.
+
+Seconds of the processor, which other programs on the machine do not lengthen; wall-clock seconds stand
+beside them.
+"""
+
+from __future__ import annotations
+
+import time
+
+import jax
+import jax.numpy as jnp
+
+import symbayes as sb
+from benchmarks.timing import Result
+from symbayes import symmetry, trees
+
+SECONDS = 5.0
+
+
+def run() -> list[Result]:
+    network = sb.networks.make("resnet18", 10)
+    x = jnp.ones((1, 32, 32, 3))
+    variables = network.init(jax.random.key(0), x)
+    group, busy, wall = None, [], []
+    for _ in range(3):
+        jax.clear_caches()
+        begin = time.process_time(), time.perf_counter()
+        group = symmetry.discover(network.apply, variables, x)
+        busy.append(time.process_time() - begin[0])
+        wall.append(time.perf_counter() - begin[1])
+    detail = {
+        "parameters": trees.size(variables["params"]),
+        "processor seconds": round(min(busy), 2),
+        "wall-clock seconds": round(min(wall), 2),
+        "group": repr(group),
+    }
+    return [Result(f"discovery of ResNet-18 / {SECONDS:.0f} s", min(busy) / SECONDS, 1.0, detail)]

@@ -71,7 +71,10 @@ def test_evaluate_and_report(sampled: Path, tmp_path: Path, capsys: pytest.Captu
     ("arguments", "message"),
     [
         (["sample", "hmc", "--step-size", "-1"], "step_size must be a positive number, not -1.0"),
-        (["sample", "hmc", "--step-size", "0.1", "--draws", "0"], "draws must be a positive number, not 0"),
+        (
+            ["sample", "hmc", "--step-size", "0.1", "--draws", "0"],
+            "draws must be a whole number of at least 1, not 0",
+        ),
         (["sample", "hmc", "--step-size", "0.1", "--data", "digit"], "digits"),
         (
             ["sample", "hmc", "--step-size", "0.1", "--temperature", "0"],

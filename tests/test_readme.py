@@ -27,7 +27,7 @@ def folder(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def shown() -> list[str]:
     lines = [line for line in shown_code.commands(README) if line.startswith("symbayes ")]
-    assert {line.split()[1] for line in lines} == {"sample", "evaluate", "report", "data"}
+    assert {line.split()[1] for line in lines} == {"sample", "evaluate", "report", "align", "compact", "data"}
     return lines
 
 

@@ -228,10 +228,11 @@ def test_barriers_and_drops_are_named():
     assert "One value" in unknown.caption
 
 
-def test_sigmas_of_zero_are_counted_and_medians_named():
-    figure = figures.sigma_histograms({"raw": np.array([0.0, 1.0, 2.0, 3.0, np.nan]), "aligned": np.ones(2)})
+def test_sigmas_next_to_zero_are_counted_and_medians_named():
+    raw = np.array([0.0, 1e-30, 1.0, 2.0, 3.0, np.nan])
+    figure = figures.sigma_histograms({"raw": raw, "aligned": np.ones(2)})
     assert "raw (median 2) and aligned (median 1)" in figure.alt
-    assert "1 weight that never moved" in figure.caption
+    assert "2 weights that hardly moved" in figure.caption
     assert "One value" in figure.caption
 
 

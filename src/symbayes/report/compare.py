@@ -15,11 +15,14 @@ from rich.console import Console
 from rich.table import Table as TerminalTable
 
 from symbayes import evaluate
-from symbayes.data import Examples
+from symbayes.data import Examples, Scaling
 from symbayes.engine import reopen
 from symbayes.posterior import CategoricalPredictive, GaussianPredictive, Predictive
 from symbayes.report.contents import Table
 from symbayes.specs import require
+
+LEVEL = 0.9
+"""Probability of the intervals whose coverage is told."""
 
 CLASSIFICATION: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
     "accuracy": evaluate.accuracy,
@@ -38,7 +41,8 @@ FORMATS = {
     "ECE": ".3f",
     "agreement": ".1%",
     "TV": ".3f",
-    "RMSE": ".4f",
+    "RMSE": ".4g",
+    "coverage": ".1%",
 }
 BEST = {"accuracy": "higher", "NLL": "lower", "Brier": "lower", "ECE": "lower", "RMSE": "lower"}
 
@@ -58,6 +62,11 @@ class Comparison:
     @property
     def caption(self) -> str:
         text = f"On {self.examples:,} examples. NLL in nats."
+        if "RMSE" in self.columns:
+            text += (
+                " RMSE and NLL are of the targets in their own units; coverage is the share of targets "
+                f"in the central {LEVEL:.0%} interval."
+            )
         if "agreement" not in self.columns:
             return text
         return (
@@ -93,16 +102,23 @@ class Comparison:
         return table
 
 
-def compare(runs: Mapping[str, str | Path], reference: str, on: Examples) -> Comparison:
-    """Compare stored runs on examples that none of them was trained on."""
+def compare(
+    runs: Mapping[str, str | Path], reference: str, on: Examples, scaling: Scaling | None = None
+) -> Comparison:
+    """Compare stored runs on examples that none of them was trained on.
+
+    `scaling` is the dataset's `target_scaling` where its targets are standardised.
+    """
     require(reference in runs, f"the reference {reference!r} is not among the runs {', '.join(runs)}")
     predictives = {name: reopen(path).predict(on.x) for name, path in runs.items()}
-    return compare_predictives(predictives, reference, np.asarray(on.y))
+    return compare_predictives(predictives, reference, np.asarray(on.y), scaling)
 
 
-def compare_predictives(predictives: Mapping[str, Predictive], reference: str, y: np.ndarray) -> Comparison:
+def compare_predictives(
+    predictives: Mapping[str, Predictive], reference: str, y: np.ndarray, scaling: Scaling | None = None
+) -> Comparison:
     """The same from predictives that are at hand."""
-    rows = {name: measure(predictive, y) for name, predictive in predictives.items()}
+    rows = {name: measure(predictive, y, scaling) for name, predictive in predictives.items()}
     target = predictives[reference]
     if isinstance(target, CategoricalPredictive):
         for name, predictive in predictives.items():
@@ -114,13 +130,16 @@ def compare_predictives(predictives: Mapping[str, Predictive], reference: str, y
     return Comparison(rows, reference, len(y))
 
 
-def measure(predictive: Predictive, y: np.ndarray) -> dict[str, float]:
-    """The numbers of one predictive that need no other."""
+def measure(predictive: Predictive, y: np.ndarray, scaling: Scaling | None = None) -> dict[str, float]:
+    """The numbers of one predictive that need no other, in the targets' units before any `scaling`."""
     if isinstance(predictive, GaussianPredictive):
-        means = predictive.means.reshape(-1, *predictive.means.shape[2:])
+        means, scales = predictive.components
+        if scaling is not None:
+            means, scales, y = scaling.undo(means), scales * scaling.scale, scaling.undo(y)
         return {
-            "RMSE": evaluate.rmse(predictive.mean, y),
-            "NLL": evaluate.mixture_nll(means, predictive.noise, y),
+            "RMSE": evaluate.rmse(means.mean(axis=0, dtype=np.float64), y),
+            "NLL": evaluate.mixture_nll(means, scales, y),
+            "coverage": evaluate.coverage(means, scales, y, LEVEL),
         }
     return {name: metric(predictive.mean, y) for name, metric in CLASSIFICATION.items()}
 

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import functools
+import json
+import math
 import platform
 import shlex
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
 
-from symbayes import evaluate, trees
+from symbayes import evaluate
 from symbayes.data import Dataset
 from symbayes.draws import RunError
 from symbayes.engine import Reopened, reopen
 from symbayes.posterior import CategoricalPredictive, Predictive
-from symbayes.report import figures, page
+from symbayes.report import figures, page, symmetry
 from symbayes.report.compare import Comparison, compare_predictives
 from symbayes.report.contents import Figure, Section, Table
+from symbayes.report.symmetry import Bounds, Findings, investigate
+from symbayes.report.symmetry.bounds import some_columns, some_weights
+from symbayes.report.symmetry.subject import Tell, silent
 from symbayes.specs import installed_versions
 
 UNCERTAIN_IMAGES = 8
@@ -35,23 +42,69 @@ class Report:
     data: Dataset
     predictives: Mapping[str, Predictive]
     comparison: Comparison
+    bounds: Bounds = field(default_factory=Bounds)
+    tell: Tell = silent
 
     @classmethod
-    def of(cls, paths: Mapping[str, str | Path], data: Dataset, reference: str | None = None) -> Report:
-        """Open the runs and predict; the first run is the reference unless told."""
+    def of(
+        cls,
+        paths: Mapping[str, str | Path],
+        data: Dataset,
+        reference: str | None = None,
+        bounds: Bounds | None = None,
+        tell: Tell = silent,
+    ) -> Report:
+        """Open the runs and predict; the first run is the reference unless told.
+
+        `bounds` limit the work on symmetry; `tell` is told what is being done.
+        """
         runs = {name: reopen(path) for name, path in paths.items()}
         for run in runs.values():
             _require_trained_on(run, data)
         reference = reference or next(iter(runs))
-        predictives = {name: run.predict(data.test.x) for name, run in runs.items()}
-        comparison = compare_predictives(predictives, reference, np.asarray(data.test.y))
-        return cls(runs, reference, data, predictives, comparison)
+        predictives = {}
+        for name, run in runs.items():
+            tell(f"{name}: predicting")
+            predictives[name] = run.predict(data.test.x)
+        comparison = compare_predictives(predictives, reference, np.asarray(data.test.y), data.target_scaling)
+        return cls(runs, reference, data, predictives, comparison, bounds or Bounds(), tell)
+
+    @functools.cached_property
+    def symmetry(self) -> dict[str, Findings]:
+        """What was found about every run whose network has symmetries; computed once."""
+        found = {}
+        for name, run in self.runs.items():
+            findings = investigate(
+                run, self.data, self.bounds, lambda words, name=name: self.tell(f"{name}: {words}")
+            )
+            if findings is not None:
+                found[name] = findings
+        return found
 
     def sections(self) -> list[Section]:
         made = [self._comparison(), *self._mixing()]
+        made += [symmetry.section(name, findings) for name, findings in self.symmetry.items()]
         if self.data.classes is not None and self._categorical():
             made += [self._calibration(), self._uncertain()]
         return [section for section in made if section is not None]
+
+    def numbers(self, symmetry: bool = True) -> dict[str, Any]:
+        """All results without figures, for JSON; the part about symmetry takes the longest."""
+        findings = self.symmetry if symmetry else {}
+        return {
+            "data": self.data.name,
+            "reference": self.reference,
+            "test_examples": self.comparison.examples,
+            "comparison": {name: dict(row) for name, row in self.comparison.rows.items()},
+            "symmetry": {name: found.numbers() for name, found in findings.items()},
+            "provenance": provenance(self.runs),
+        }
+
+    def write_numbers(self, path: str | Path, symmetry: bool = True) -> Path:
+        """Write the results as JSON; gives the path.  What is not finite is null."""
+        text = json.dumps(_finite(self.numbers(symmetry)), indent=1, allow_nan=False)
+        page.write(Path(path), text + "\n")
+        return Path(path)
 
     def html(self) -> str:
         return page.render(
@@ -102,8 +155,8 @@ class Report:
         for name, run in self.runs.items():
             items += _traces(name, run)
             if len(run.draws) >= 4 and run.draws.chains > 1:
-                in_weights = _flat_weights(run)
-                in_function = _flat_predictions(self.predictives[name])
+                in_weights = some_weights(run.draws, self.bounds.weights)
+                in_function = some_columns(_flat_predictions(self.predictives[name]), self.bounds.weights)
                 weight[name], function[name] = evaluate.rhat(in_weights), evaluate.rhat(in_function)
                 for space, values, rhats in (
                     ("weights", in_weights, weight[name]),
@@ -170,10 +223,6 @@ def _counted(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
-def _flat_weights(run: Reopened) -> np.ndarray:
-    return np.asarray(trees.ravel(run.draws.variables["params"], batch_dims=2))
-
-
 def _flat_predictions(predictive: Predictive) -> np.ndarray:
     values = predictive.probs if isinstance(predictive, CategoricalPredictive) else predictive.means
     return values.reshape(*values.shape[:2], -1)
@@ -195,6 +244,15 @@ def _traces(name: str, run: Reopened) -> list[Figure]:
     series = {f"member {i + 1}": (share, member) for i, member in enumerate(losses)}
     title = f"Training of {name}"
     return [figures.curves(series, "share of the training (%)", "loss per example (nats)", title)]
+
+
+def _finite(value: Any) -> Any:
+    """The same JSON value with null in place of what is not finite."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def provenance(runs: Mapping[str, Reopened]) -> dict[str, str]:

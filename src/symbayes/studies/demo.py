@@ -1,7 +1,7 @@
 """The demonstration: a real posterior, from digits to a page.
 
 An MLP with 32 hidden units on scikit-learn's digits, drawn from by Hamiltonian Monte Carlo and by a
-deep ensemble, measured side by side.
+deep ensemble, measured side by side, and then with the symmetries of the network divided out.
 """
 
 from __future__ import annotations
@@ -55,9 +55,11 @@ class Demo:
                 progress=True,
                 about={"data": dataset.name},
             )
-        with console.status("measuring and drawing"):
-            report = Report.of({name: self.out / name for name in methods}, dataset, reference="hmc")
+        with console.status("measuring and drawing") as status:
+            runs = {name: self.out / name for name in methods}
+            report = Report.of(runs, dataset, reference="hmc", tell=status.update)
             page = report.write(self.out / "index.html")
+            report.write_numbers(self.out / "results.json")
         Console().print(report.comparison.terminal_table())
         Console().print(f"[bold]page:[/bold] {page.resolve().as_uri()}", soft_wrap=True)
         return page

@@ -5,7 +5,7 @@ A series has the same colour, dash and marker in every figure where it stands at
 
 from symbayes.report.figures.agreement import predictive_comparison
 from symbayes.report.figures.calibration import entropy_histogram, reliability
-from symbayes.report.figures.compact import frontier, pruning_curve, sigma_histograms
+from symbayes.report.figures.compact import frontier, pruning_curve, sigma_histograms, unmoved
 from symbayes.report.figures.images import uncertain_images
 from symbayes.report.figures.landscape import barrier_curves
 from symbayes.report.figures.lines import curves
@@ -24,4 +24,5 @@ __all__ = [
     "sigma_histograms",
     "traces",
     "uncertain_images",
+    "unmoved",
 ]

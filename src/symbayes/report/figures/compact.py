@@ -19,6 +19,7 @@ Numbers = int | float | np.integer | np.floating | Real[np.ndarray, " _point"]
 """One number, or one for each point of a series."""
 
 _ROUNDING = 1e-6
+_STILL = 1e-4
 _SMALLEST = 1e-3
 _SHARES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, _SMALLEST)
 
@@ -26,13 +27,14 @@ _SHARES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, _SMALLEST)
 def sigma_histograms(values: Mapping[str, Real[np.ndarray, " _weight"]]) -> Figure:
     """How the standard deviations of the weights are spread, on a logarithmic axis.
 
-    A sigma of zero belongs to a weight that never moved: it is counted in the caption, not drawn.
+    A sigma of zero, or below a ten-thousandth of the largest, belongs to a weight that hardly moved (that of
+    a pixel that is always black): it is counted in the caption, not drawn.
     """
     kept, dropped, still = {}, 0, 0
     for name, sigma in values.items():
         (known,), missing = finite(sigma)
-        kept[name] = known[known > 0]
-        dropped, still = dropped + missing, still + int(np.sum(known <= 0))
+        kept[name] = moving(known)
+        dropped, still = dropped + missing, still + known.size - kept[name].size
     filled = {name: sigma for name, sigma in kept.items() if sigma.size}
     medians = {name: f"{name} (median {np.median(sigma):.3g})" for name, sigma in filled.items()}
     with sheet(3.1) as drawing:
@@ -47,10 +49,18 @@ def sigma_histograms(values: Mapping[str, Real[np.ndarray, " _weight"]]) -> Figu
         "Symmetries that are not removed spread every weight over the copies of a mode: aligned draws have "
         "smaller sigmas. Aligning pure noise shrinks them too, so compare with the control."
     )
-    if still:
-        caption += f" {still:,} weight{'s' * (still > 1)} that never moved cannot be drawn."
     alt = f"Histograms of the weights' sigma: {listed(list(medians.values()))}."
-    return Figure("Sigma of the weights", svg, caption + left_out(dropped), alt)
+    return Figure("Sigma of the weights", svg, caption + unmoved(still) + left_out(dropped), alt)
+
+
+def moving(sigma: Real[np.ndarray, " weight"]) -> Real[np.ndarray, " _moving"]:
+    """The sigmas of those weights that move at all."""
+    return sigma[sigma > _STILL * sigma.max(initial=0.0)]
+
+
+def unmoved(count: int) -> str:
+    """The sentence about weights that are not drawn, or nothing."""
+    return f" {count:,} weight{'s' * (count > 1)} that hardly moved cannot be drawn." if count else ""
 
 
 def _sigmas(axes: Axes, kept: Mapping[str, np.ndarray]) -> list[StepPatch]:

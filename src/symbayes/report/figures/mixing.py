@@ -19,7 +19,7 @@ _LIMITS = (1.01, 1.1)
 def rhat_histograms(
     weight: Mapping[str, Real[np.ndarray, " _n"]], function: Mapping[str, Real[np.ndarray, " _m"]]
 ) -> Figure:
-    """How R-hat is distributed over the weights (above) and over the predictions (below).
+    """How R-hat is distributed over the weights (above) and over the predictions (below, if there are any).
 
     The axis is logarithmic in R-hat - 1, so that 1.01 and 1.1 stand apart.  An infinite R-hat counts
     as one above every limit; NaN (a constant) is left out.
@@ -28,12 +28,15 @@ def rhat_histograms(
     excess = [_excess(v) for v in values]
     largest = max((e[np.isfinite(e)].max(initial=0.2) for e in excess), default=0.2)
     edges = np.geomspace(_FLOOR, max(1.3 * largest, 0.3), 41)
-    with sheet(5.0) as drawing:
-        above, below = drawing.subplots(2, 1, sharex=True)
-        for axes, series, space in ((above, weight, "weight space"), (below, function, "function space")):
-            _histogram(axes, series, edges, space)
-            axes.set(ylabel="weights (%)" if axes is above else "predictions (%)")
-        below.set(xlabel="R-hat (log scale of R-hat − 1)")
+    panels = [(weight, "weight space", "weights (%)")]
+    if function:
+        panels.append((function, "function space", "predictions (%)"))
+    with sheet(0.6 + 2.2 * len(panels)) as drawing:
+        column = drawing.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
+        for axes, (series, space, ylabel) in zip(column, panels, strict=True):
+            _histogram(axes, series, edges, space if function else "")
+            axes.set(ylabel=ylabel)
+        column[-1].set(xlabel="R-hat (log scale of R-hat − 1)")
         svg = to_svg(drawing)
     dropped = sum(int(np.sum(np.isnan(v))) for v in values)
     caption = (
@@ -43,6 +46,7 @@ def rhat_histograms(
     alt = "Histograms of R-hat. " + " ".join(
         f"In {space} space: {_shares(series)}."
         for space, series in (("weight", weight), ("function", function))
+        if series
     )
     return Figure("R-hat of weights and of predictions", svg, caption, alt)
 
@@ -97,5 +101,5 @@ def _histogram(axes: Axes, series: Mapping[str, np.ndarray], edges: np.ndarray, 
         bbox_to_anchor=(0, 1),
         borderaxespad=0,
         alignment="left",
-        title=title,
+        title=title or None,
     )

@@ -1,0 +1,8 @@
+"""The command `symbayes`: draw, evaluate, report.
+
+One subcommand per method is made from its dataclass, so a method's hyper-parameters are its options.
+"""
+
+from symbayes.cli.commands import Command, main
+
+__all__ = ["Command", "main"]

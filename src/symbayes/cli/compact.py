@@ -1,0 +1,82 @@
+"""`symbayes compact`: a Gaussian in place of many draws."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from tyro.conf import Positional
+
+from symbayes import engine, symmetry
+from symbayes.cli.evaluate import dataset_of
+from symbayes.draws import Run
+from symbayes.report.symmetry import Bounds
+from symbayes.report.symmetry.compactness import compactness, held_out
+from symbayes.report.symmetry.subject import Subject
+from symbayes.specs import require
+
+
+@dataclass(frozen=True)
+class Compact:
+    """Fit a Gaussian to part of a run's draws, and judge it by the predictions of the others.
+
+    Beside it stand what it must beat: the mean network, and as many stored draws as fit into its floats.
+
+    Attributes:
+        run: folder of the run.
+        rank: of the Gaussian's covariance, beside its diagonal.
+        align: whether to remove the symmetries first; both are shown then.
+        samples: networks drawn from a Gaussian to predict with it.
+        out: file for the Gaussian (default: gaussian-rank-RANK.safetensors in the run's folder).
+        data: name of the dataset, if the run does not tell.
+        max_draws: the most draws that are used, chosen evenly.
+        max_examples: the most test examples on which networks are tried.
+    """
+
+    run: Positional[Path]
+    rank: int = 10
+    align: bool = True
+    samples: int = 100
+    out: Path | None = None
+    data: str | None = None
+    max_draws: int = 4000
+    max_examples: int = Bounds.examples
+
+    def __call__(self) -> None:
+        require(self.rank >= 0, f"rank is a number from 0 on, not {self.rank}")
+        dataset, run = dataset_of(Run(self.run), self.data), engine.reopen(self.run)
+        out = self.out or self.run / f"gaussian-rank-{self.rank}.safetensors"
+        if out.exists():
+            raise FileExistsError(f"{out} is there already: choose another file with --out")
+        bounds = Bounds(draws=self.max_draws, numbers=2**28, examples=self.max_examples, samples=self.samples)
+        draws = bounds.some_draws(run.draws)
+        parts = held_out(draws)
+        if parts is None:
+            raise ValueError(f"{self.run} has too few draws: to fit some and hold others out takes three")
+        with Console(stderr=True).status("looking for symmetries") as status:
+            subject = Subject.of(run, dataset.test.x)
+            forms = {"raw": parts[0]}
+            if self.align:
+                require(subject.symmetric, f"the network of {self.run} has no symmetries: give --no-align")
+                status.update("aligning")
+                forms["aligned"] = symmetry.align(parts[0], subject.group).draws
+            most = parts[0].chains * len(parts[0]) - 1
+            require(self.rank <= most, f"{most + 1:,} draws are fitted, so the rank is at most {most:,}")
+            test = bounds.some_examples(dataset.test, run.network, subject.variables)
+            found = compactness(
+                subject,
+                forms,
+                parts[1],
+                test,
+                (0, self.rank),
+                self.samples,
+                status.update,
+                dataset.target_scaling,
+            )
+        found.gaussians["aligned" if self.align else "raw"].save(out)
+        Console().print(found.terminal_table())
+        looked, there = (d.chains * len(d) for d in (draws, run.draws))
+        if looked < there:
+            print(f"{looked:,} of {there:,} draws were used, chosen evenly; more with --max-draws")
+        print(f"Gaussian of rank {self.rank}: {out}")

@@ -1,0 +1,103 @@
+"""`symbayes sample`: one subcommand per method, made from its dataclass."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
+
+from rich.console import Console
+from tyro.conf import subcommand
+
+from symbayes import engine
+from symbayes.cli.groups import group
+from symbayes.cli.target import Target
+from symbayes.draws import Run
+from symbayes.methods import METHODS
+from symbayes.report import Report
+
+
+@dataclass(frozen=True)
+class Where:
+    """Where a run goes and where it begins.
+
+    Attributes:
+        store: folder of the run (default: runs/METHOD-DATA); a run that is there already goes on.
+        seed: the same seed gives the same draws.
+        start: folder of another run, from whose last draws the chains begin.
+        keep: keep every n-th draw; 0 keeps none.
+        json: a file for the numbers of the table at the end.
+        estimate: tell the cost before the run starts, from timing a few gradients.
+    """
+
+    store: Path | None = None
+    seed: int = 0
+    start: Path | None = None
+    keep: int = 1
+    json: Path | None = None
+    estimate: bool = True
+
+
+def _sample(method: Any, target: Target, where: Where) -> None:
+    posterior, dataset = target.posterior()
+    store = where.store or Path("runs") / re.sub("[:=,]", "-", f"{method.name}-{dataset.name}")
+    console = Console(stderr=True)
+    if where.estimate and not (store / "config.json").exists():
+        console.print(f"{method.name}: {engine.estimate(method, posterior)}", highlight=False)
+    draws = engine.run(
+        method,
+        posterior,
+        seed=where.seed,
+        store=store,
+        start=None if where.start is None else Run(where.start).draws,
+        keep=where.keep,
+        progress=True,
+        about={"data": dataset.name},
+    )
+    print(draws)
+    if draws.segments:
+        report = Report.of({store.name: store}, dataset)
+        Console().print(report.comparison.terminal_table())
+        if where.json is not None:
+            report.write_numbers(where.json, symmetry=False)
+        print(f"for a page about it: symbayes report {store}")
+
+
+def _sample_command(name: str, method: type) -> Any:
+    """The subcommand of one method, with the fields of its dataclass as options."""
+
+    def call(self: Any) -> None:
+        _sample(method(**vars(self.method)), self.target, self.where)
+
+    command = dataclasses.make_dataclass(
+        f"Sample{method.__name__}",
+        [
+            ("method", _unchecked(method)),
+            ("target", Target, dataclasses.field(default_factory=Target)),
+            ("where", Where, dataclasses.field(default_factory=Where)),
+        ],
+        namespace={"__call__": call},
+        frozen=True,
+    )
+    summary = (method.__doc__ or "").partition("\n\n")[0]
+    return Annotated[command, subcommand(name, description=summary, prefix_name=False)]
+
+
+def _unchecked(method: type) -> type:
+    """The same fields without validation: it comes when the method is made, with our own words."""
+    hints = get_type_hints(method)
+    fields = [
+        (f.name, hints[f.name], dataclasses.field(default=f.default)) for f in dataclasses.fields(method)
+    ]
+    twin = dataclasses.make_dataclass(method.__name__, fields, frozen=True)
+    twin.__doc__ = method.__doc__
+    return twin
+
+
+Sample = group(
+    "Sample",
+    "Draw from a posterior with one of the methods, into a run folder that can be resumed.",
+    [_sample_command(name, method) for name, method in METHODS.items()],
+)

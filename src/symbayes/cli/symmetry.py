@@ -1,0 +1,177 @@
+"""`symbayes symmetries` and `symbayes align`: the group of a network, and draws without it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import jax
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from tyro.conf import Positional
+
+from symbayes import data, engine, networks, symmetry
+from symbayes.cli.evaluate import dataset_of
+from symbayes.draws import Run
+from symbayes.report.symmetry.subject import Subject
+from symbayes.studies.align import AlignedRun, align_run
+
+INPUTS = 512
+"""Training examples on which units and losses are compared."""
+MEASURES = {
+    "weights": "mean inner product",
+    "activations": "mean summed correlation",
+    "straight-through": "loss half-way (nats)",
+}
+
+
+@dataclass(frozen=True)
+class Symmetries:
+    """The weight-space symmetries of a network, found from its program.
+
+    Attributes:
+        network: a network by name (see `symbayes sample hmc --help`), or the folder of a run.
+        data: name of the dataset that the network is for.
+    """
+
+    network: Positional[str]
+    data: str | None = None
+
+    def __call__(self) -> None:
+        if (Path(self.network) / "config.json").is_file():
+            run = engine.reopen(self.network)
+            print(Subject.of(run, dataset_of(run.run, self.data).test.x).group)
+            return
+        dataset = data.load(self.data or "digits")
+        x = jax.numpy.asarray(dataset.test.x[:2])
+        network = networks.make(self.network, **dataset.sizes)
+        print(symmetry.discover(network.apply, network.init(jax.random.key(0), x), x))
+
+
+@dataclass(frozen=True)
+class Align:
+    """Move the draws of a run by symmetries of its network until they can be compared, into a new run.
+
+    The new run predicts as the old one does, and `evaluate`, `report` and `compact` take it.
+
+    Attributes:
+        run: folder of the run.
+        to: joint brings all draws near one another; the folder of a run brings them near its mean network if
+            it is aligned, else near its last draw.
+        by: what is compared: weights, or what the units do on some training examples, or the loss on these
+            half-way between two networks.
+        restarts: how many starts are tried; the best is kept.
+        scale: what happens to free scales before draws are compared: smallest sum of squared weights, or
+            incoming weights of norm one, or nothing.
+        seed: of the restarts.
+        out: folder of the new run (default: RUN-aligned); an existing one is not overwritten.
+        data: name of the dataset, if the run does not tell.
+    """
+
+    run: Positional[Path]
+    to: str = "joint"
+    by: Literal["weights", "activations", "straight-through"] = "weights"
+    restarts: int = 1
+    scale: Literal["minimal-mass", "unit-norm", "none"] = "minimal-mass"
+    seed: int = 0
+    out: Path | None = None
+    data: str | None = None
+
+    def __call__(self) -> None:
+        dataset = dataset_of(Run(self.run), self.data)
+        out = self.out or self.run.with_name(self.run.resolve().name + "-aligned")
+        with _Bars() as bars:
+            found = align_run(
+                self.run,
+                out,
+                dataset.test.x,
+                to=self.to,
+                by=self._criterion(dataset),
+                restarts=self.restarts,
+                seed=self.seed,
+                progress=bars,
+            )
+        _show(found, self)
+
+    def _criterion(self, dataset: data.Dataset) -> symmetry.Criterion:
+        scale = None if self.scale == "none" else self.scale
+        run, some = engine.reopen(self.run), dataset.train[:INPUTS]
+        x, y = jax.numpy.asarray(some.x), jax.numpy.asarray(some.y)
+        if self.by == "weights":
+            return symmetry.Weights(scale)
+        if self.by == "activations":
+            return symmetry.Activations(run.network.apply, x, scale)
+
+        def loss(variables: Any) -> jax.Array:
+            return -jax.numpy.mean(run.likelihood.log_prob(run.network.apply(variables, x), y))
+
+        return symmetry.StraightThrough(loss, scale=scale)
+
+
+class _Bars:
+    """A progress bar for each thing that is done, on the standard error."""
+
+    def __init__(self) -> None:
+        self._progress = Progress(
+            TextColumn("[bold]{task.description:<9}"),
+            BarColumn(bar_width=20),
+            TimeElapsedColumn(),
+            TextColumn("[dim]{task.completed:,} draws"),
+            console=Console(stderr=True),
+        )
+        self._tasks = {}
+
+    def __enter__(self) -> _Bars:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._progress.stop()
+
+    def __call__(self, doing: str, done: int, total: int | None) -> None:
+        if doing not in self._tasks:
+            for task in self._tasks.values():
+                self._progress.update(task, total=self._progress.tasks[task].completed)
+            self._tasks[doing] = self._progress.add_task(doing, total=total)
+        self._progress.update(self._tasks[doing], completed=done)
+
+
+def _show(found: AlignedRun, asked: Align) -> None:
+    console = Console()
+    console.print(f"{found.subject.group!r}", highlight=False)
+    for note in found.alignment.notes:
+        console.print(note, highlight=False)
+    console.print(_closeness_table(found, asked))
+    if found.distances:
+        console.print(_distance_table(found))
+    print(f"aligned draws: {found.path}")
+    print(f"for a page about them: symbayes report {found.path}")
+
+
+def _closeness_table(found: AlignedRun, asked: Align) -> Table:
+    """The objective before and after: per pair of draws, or per draw and reference."""
+    joint = asked.to == "joint"
+    terms = max(1.0, found.draws * (found.draws - 1) / 2) if joint else found.draws
+    if asked.by == "straight-through":
+        terms = -1  # a mean already, of losses that should fall
+    table = Table(caption="The control is as many draws of the prior.", caption_justify="left")
+    table.add_column(f"{MEASURES[asked.by]} of {'two draws' if joint else 'a draw and the reference'}")
+    for column in ("before", "after"):
+        table.add_column(column, justify="right")
+    for name, alignment in (("draws of the run", found.alignment), ("control", found.control)):
+        table.add_row(name, *(f"{value / terms:.4g}" for value in alignment.objective[[0, -1]]))
+    return table
+
+
+def _distance_table(found: AlignedRun) -> Table:
+    caption = "Transpositions from the order of units in one draw to that in another, mean over pairs."
+    table = Table(caption=caption, caption_justify="left")
+    table.add_column("layer")
+    for column in ("units", "between chains", "within a chain", "control", "random order"):
+        table.add_column(column, justify="right")
+    for name, layer in found.distances.items():
+        numbers = (layer.between, layer.within, layer.control, layer.random)
+        table.add_row(name, f"{layer.units:,}", *("–" if n is None else f"{n:.1f}" for n in numbers))
+    return table

@@ -1,0 +1,139 @@
+"""What is drawn from, as options of the command line: network, likelihood, prior and data."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from symbayes import data, networks
+from symbayes.posterior import Posterior, likelihoods, priors
+from symbayes.posterior.likelihoods import Likelihood
+from symbayes.posterior.posterior import Precision, Tempers
+from symbayes.posterior.priors import Prior
+from symbayes.specs import require
+
+Law = Literal["normal", "laplace", "logistic", "student-t", "mixture"]
+Noise = Literal["gaussian", "heteroscedastic"]
+
+LAWS: dict[Law, Callable[[float], Prior]] = {
+    "normal": priors.Normal,
+    "laplace": priors.Laplace,
+    "logistic": priors.Logistic,
+    "student-t": priors.StudentT,
+    "mixture": lambda scale: priors.GaussianMixture((scale, scale * math.exp(-6))),
+}
+
+NOISE = 0.1
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is drawn from: a network with a prior on its weights, given a dataset.
+
+    Attributes:
+        data: name of the dataset; `symbayes data list` shows them. Options follow a colon, as in
+            imdb:length=200 or uci-yacht:split=3.
+        examples: condition on so many of the first training examples only (default: on all).
+        network: mlp, lenet, cnn, resnet20-frn, resnet18, alexnet, cnn-lstm, transformer, or one of your own
+            as module:attribute.
+        hidden: widths of the hidden layers of an mlp (default: 32).
+        option: further options of the network, each as name=value.
+        prior: law of every weight and bias before any data: normal, laplace, logistic, student-t with 4
+            degrees of freedom, or an even mixture of two normals of which one is exp(-6) times as wide.
+        prior_scale: scale of that law; for normal it is the standard deviation, for a mixture that of its
+            wider part.
+        layer_scale: another scale for some layers, each as name=value with the name as `symbayes symmetries`
+            shows it, without params/; shell patterns may stand for many, as in 'hidden1/*=0.1' '*/bias=1'.
+        likelihood: how targets scatter, for regression: gaussian around the output with a known noise, or
+            heteroscedastic, where the network also tells the noise of each target (default: gaussian).
+        noise: standard deviation of the gaussian noise, in units of the targets' own standard deviation
+            where the dataset is standardised, as the uci sets are (default: 0.1).
+        temperature: below one is a cold posterior.
+        tempers: what the temperature divides: the whole log posterior, or the log likelihood only.
+        precision: of the matrix products in gradients, where the hardware has a choice.
+        chunk: examples in memory at once in a full-batch gradient (default: what fits).
+    """
+
+    data: str = "digits"
+    examples: int | None = None
+    network: str = "mlp"
+    hidden: tuple[int, ...] | None = None
+    option: tuple[str, ...] = ()
+    prior: Law = "normal"
+    prior_scale: float = 0.5
+    layer_scale: tuple[str, ...] = ()
+    likelihood: Noise | None = None
+    noise: float | None = None
+    temperature: float = 1.0
+    tempers: Tempers = "posterior"
+    precision: Precision = "float32"
+    chunk: int | None = None
+
+    def posterior(self) -> tuple[Posterior, data.Dataset]:
+        """The posterior, and the dataset that its training part comes from."""
+        limits = {} if self.examples is None else {"examples": self.examples}
+        dataset = data.load(self.data, None, **limits)
+        require(len(dataset.train) > 0, f"{dataset.name} has a test part only, and nothing to train on")
+        likelihood, sizes = self._likelihood(dataset)
+        options = sizes | dict(_option(text) for text in self.option)
+        if self.hidden is not None:
+            options["hidden"] = self.hidden
+        posterior = Posterior(
+            networks.make(self.network, **options),
+            likelihood,
+            self._prior(),
+            dataset.train,
+            dataset.validation if len(dataset.validation) else None,
+            temperature=self.temperature,
+            tempers=self.tempers,
+            precision=self.precision,
+            chunk=self.chunk,
+        )
+        return posterior, dataset
+
+    def _likelihood(self, dataset: data.Dataset) -> tuple[Likelihood, dict[str, int]]:
+        """The likelihood, and the sizes of the network that it needs."""
+        if dataset.classes is not None:
+            require(
+                self.likelihood is None and self.noise is None,
+                f"--likelihood and --noise are for regression, and {dataset.name} has classes",
+            )
+            return likelihoods.Categorical(), dataset.sizes
+        if self.likelihood == "heteroscedastic":
+            require(
+                self.noise is None, "--noise is for the gaussian likelihood: a heteroscedastic one learns it"
+            )
+            sizes = dataset.sizes
+            return likelihoods.HeteroscedasticGaussian(), sizes | {"outputs": 2 * sizes["outputs"]}
+        return likelihoods.Gaussian(NOISE if self.noise is None else self.noise), dataset.sizes
+
+    def _prior(self) -> Prior:
+        law = LAWS[self.prior]
+        rest = law(self.prior_scale)
+        if not self.layer_scale:
+            return rest
+        return priors.PerLayer([_layer(text, law) for text in self.layer_scale], rest)
+
+
+def _layer(text: str, law: Callable[[float], Prior]) -> tuple[str, Prior]:
+    """A pattern and its prior from ``name=value``."""
+    pattern, _, value = text.rpartition("=")
+    try:
+        scale = float(value)
+    except ValueError:
+        scale = math.nan
+    require(bool(pattern) and math.isfinite(scale), f"--layer-scale is written name=number, not {text!r}")
+    return pattern, law(scale)
+
+
+def _option(text: str) -> tuple[str, Any]:
+    """A network's option from ``name=value``, where the value is JSON or else a plain word."""
+    name, equals, value = text.partition("=")
+    require(bool(name and equals), f"an option is written name=value, not {text!r}")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value

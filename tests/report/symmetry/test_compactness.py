@@ -1,0 +1,69 @@
+"""Compact posteriors against draws they have not seen."""
+
+import numpy as np
+import pytest
+
+import symbayes as sb
+from symbayes import evaluate
+from symbayes.compact import Gaussian, mean_network
+from symbayes.report.symmetry.compactness import compactness, held_out, sampled_predictive
+from symbayes.report.symmetry.subject import Subject
+
+
+def numbered(chains: int, draws: int) -> sb.Draws:
+    return sb.Draws.from_variables({"params": {"w": np.arange(chains * draws).reshape(chains, draws, 1)}})
+
+
+@pytest.mark.parametrize(("chains", "draws", "fitted"), [(2, 8, 8), (3, 1, 2), (5, 4, 12), (1, 9, 5)])
+def test_held_out_draws_are_the_others(chains: int, draws: int, fitted: int) -> None:
+    parts = held_out(numbered(chains, draws))
+    assert parts is not None
+    values = [part.variables["params"]["w"].ravel().tolist() for part in parts]
+    assert sorted(values[0] + values[1]) == list(range(chains * draws))
+    assert len(values[0]) == fitted
+    if chains > 1:  # whole chains are held out
+        assert {value // draws for value in values[0]}.isdisjoint({value // draws for value in values[1]})
+
+
+@pytest.mark.parametrize(("chains", "draws"), [(1, 1), (2, 1), (1, 2)])
+def test_too_few_draws_are_not_split(chains: int, draws: int) -> None:
+    assert held_out(numbered(chains, draws)) is None
+
+
+def test_rows_say_what_the_metrics_say(
+    subject: Subject, hmc_draws: sb.Draws, digits: sb.data.Dataset
+) -> None:
+    fit, rest = hmc_draws.select(chains=[0]), hmc_draws.select(chains=[1])
+    found = compactness(subject, {"raw": fit}, rest, digits.test, ranks=(0, 3, 100), samples=4)
+    y, target = np.asarray(digits.test.y), subject.predict(rest, digits.test.x).mean
+    (mean,) = found.of("mean network", "raw")
+    probs = subject.predict(mean_network(fit), digits.test.x).mean
+    assert mean.scores["accuracy"] == evaluate.accuracy(probs, y)
+    assert mean.scores["agreement"] == evaluate.agreement(probs, target)
+    (ceiling,) = found.of("ceiling")
+    whole = subject.predict(fit, digits.test.x).mean
+    assert ceiling.scores["TV"] == evaluate.total_variation(whole, target)
+    assert ceiling.name == "ceiling: all 8 draws"
+    size = 64 * 6 + 6 + 6 * 10 + 10
+    assert [(row.size, row.floats) for row in found.of("Gaussian", "raw")] == [
+        (0, 2 * size),
+        (3, 5 * size),
+        (7, 9 * size),  # eight draws have no more
+    ]
+    assert [row.floats for row in found.of("stored draws")] == [size, 2 * size, 3 * size, 5 * size]
+    assert found.gaussians["raw"].rank == 7
+    assert (found.fitted, found.held_out) == (8, 8)
+    assert "8 draws" in found.caption
+    assert len(found.table().rows) == len(found.rows)
+    assert found.terminal_table().row_count == len(found.rows)
+
+
+def test_samples_of_a_gaussian_come_in_pieces_but_not_twice(
+    subject: Subject, hmc_draws: sb.Draws, digits: sb.data.Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gaussian = Gaussian.fit(hmc_draws)
+    monkeypatch.setattr("symbayes.report.symmetry.compactness.PIECE", 3 * gaussian.location.size)
+    predictive = sampled_predictive(subject, gaussian, digits.test.x[:5], 6)
+    probs = predictive.probs  # type: ignore[union-attr]
+    assert probs.shape == (1, 6, 5, 10)
+    assert len({p.tobytes() for p in probs[0]}) == 6

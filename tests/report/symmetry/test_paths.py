@@ -1,0 +1,47 @@
+"""Lines between networks."""
+
+import jax
+import numpy as np
+
+import symbayes as sb
+from symbayes import evaluate, trees
+from symbayes.report.symmetry.paths import paths
+from symbayes.report.symmetry.subject import Subject
+
+
+def test_a_permuted_copy_is_far_as_drawn_and_near_once_aligned(
+    subject: Subject, hmc_draws: sb.Draws, digits: sb.data.Dataset
+) -> None:
+    one = trees.index(hmc_draws.select([0], [7]).variables, (0, 0))
+    element = subject.group.random_element(jax.random.key(3))
+    other = {**one, "params": jax.tree.map(np.asarray, subject.group.act(element, one)["params"])}
+    pair = sb.Draws.from_variables(jax.tree.map(lambda a, b: np.stack([a, b])[:, None], one, other))
+    aligned = sb.symmetry.align(pair, subject.group).draws
+    parts = {"train": digits.train[:200], "test": digits.test}
+    found = paths(subject, pair, aligned, parts, pairs=3, steps=5)
+    assert found.pairs == 1
+    for part in parts:
+        assert found.barrier(part, "raw") > 0.01
+        assert found.barrier(part, "aligned as a pair") < 1e-4
+        assert found.barrier(part, "aligned jointly") < 1e-4
+        assert found.drop(part, "aligned as a pair") == 0
+    y = np.asarray(digits.test.y)
+
+    def loss(variables):
+        return evaluate.nll(subject.predict(variables, digits.test.x).mean, y)
+
+    independent = evaluate.path(loss, one, other, steps=5)
+    np.testing.assert_allclose(found.loss["test"]["raw"], independent.values, rtol=1e-4)
+
+
+def test_curves_are_means_over_the_pairs_and_alignment_keeps_their_ends(
+    subject: Subject, hmc_draws: sb.Draws, digits: sb.data.Dataset
+) -> None:
+    aligned = sb.symmetry.align(hmc_draws, subject.group).draws
+    parts = {"train": digits.train[:100], "test": digits.test[:100]}
+    found = paths(subject, hmc_draws, aligned, parts, pairs=3, steps=3)
+    for part, examples in parts.items():
+        probs = subject.predict(hmc_draws, examples.x).probs  # type: ignore[union-attr]
+        ends = [evaluate.nll(probs[chain, -1], np.asarray(examples.y)) for chain in (0, 1)]
+        for form in ("raw", "aligned jointly", "aligned as a pair"):
+            np.testing.assert_allclose(found.loss[part][form][[0, -1]], ends, rtol=1e-4)

@@ -1,0 +1,28 @@
+"""The demonstration, with small numbers in place of its own."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import symbayes as sb
+from symbayes.studies import demo
+
+
+def test_the_demonstration_writes_its_page_and_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small = {
+        "HMC": lambda **_: sb.HMC(step_size=0.01, trajectory=0.03, burn_in=2, draws=4, chains=2),
+        "DeepEnsemble": lambda **_: sb.DeepEnsemble(epochs=1, chains=3),
+    }
+    for name, method in small.items():
+        monkeypatch.setattr(demo, name, method)
+    page = demo.Demo(tmp_path / "demo")()
+    text = page.read_text()
+    for title in ("Side by side", "Symmetry of hmc", "Symmetry of ensemble"):
+        assert title in text
+    numbers = json.loads((tmp_path / "demo/results.json").read_text())
+    assert set(numbers["symmetry"]) == {"hmc", "ensemble"}
+    assert numbers["symmetry"]["hmc"]["log10_permutations"] == pytest.approx(35.42, abs=0.01)
+    assert page.as_uri() in capsys.readouterr().out.replace("\n", "")

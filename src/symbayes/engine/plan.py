@@ -15,6 +15,7 @@ from typing import Any
 import jax
 
 from symbayes import trees
+from symbayes.engine.operations import gradient_operations
 from symbayes.networks import Network
 from symbayes.posterior import Posterior
 
@@ -63,12 +64,12 @@ class Plan:
 def steps_per_block(posterior: Posterior, chains: int, examples_per_step: int) -> int:
     """Steps that make a block of about a second, from a count of operations.
 
-    Six operations per weight and example is what a dense layer's gradient takes, and a step of a
-    tiny network costs as much as some smallest number of them.
+    A step of a tiny network costs as much as some smallest number of them.
     """
     on_cpu = jax.default_backend() == "cpu"
     speed, smallest = (CPU_SPEED, CPU_SMALLEST_STEP) if on_cpu else (DEVICE_SPEED, DEVICE_SMALLEST_STEP)
-    operations = 6.0 * _weights(posterior) * examples_per_step * chains
+    each = gradient_operations(posterior.network, *_example(posterior))
+    operations = each * examples_per_step * chains
     return max(1, int(speed / max(operations, smallest)))
 
 
@@ -77,11 +78,13 @@ def draw_slots(posterior: Posterior, chains: int) -> int:
 
     It depends on the network alone, so that no hyper-parameter changes the shape of a block.
     """
-    return max(1, min(64, int(16e6 / (4.0 * _weights(posterior) * chains))))
+    weights = _count(posterior.network, *_example(posterior))
+    return max(1, min(64, int(16e6 / (4.0 * weights * chains))))
 
 
-def _weights(posterior: Posterior) -> int:
-    return _count(posterior.network, posterior.chunks.x.shape[2:], posterior.chunks.x.dtype)
+def _example(posterior: Posterior) -> tuple[tuple[int, ...], Any]:
+    """Shape and type of one input."""
+    return posterior.chunks.x.shape[2:], posterior.chunks.x.dtype
 
 
 @functools.lru_cache

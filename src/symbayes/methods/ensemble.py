@@ -150,9 +150,7 @@ class Settings:
     pieces: Any
 
 
-@functools.partial(
-    jax.jit, static_argnames=("batch", "optimizer", "slots"), compiler_options=LOOPS_ON_DEVICE
-)
+@functools.partial(jax.jit, static_argnames=("batch", "optimizer", "slots"), compiler_options=LOOPS_ON_DEVICE)
 def _advance(
     posterior: Posterior,
     state: State,

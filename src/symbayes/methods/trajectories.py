@@ -205,7 +205,7 @@ def _fly(
     """Leapfrog steps of all chains, with the momentum half a step ahead of the position."""
 
     def leapfrog(_: jax.Array, carry: Any) -> Any:
-        params, momentum, *_ = carry
+        params, momentum, *__ = carry
         params = jax.tree.map(lambda w, e, p: w + e * p, params, step, momentum)
         gradient, terms = jax.vmap(posterior.gradient_and_terms)({**chain.variables, "params": params})
         momentum = jax.tree.map(lambda p, e, g: p + e * g, momentum, step, gradient)

@@ -32,8 +32,8 @@ def run() -> list[Result]:
     observers = [sb.Moments(), sb.Predictions(test)]
 
     def bare() -> float:
-        state = jax.block_until_ready(method.init(posterior, jax.random.key(0)))
         begin = time.perf_counter()
+        state = method.init(posterior, jax.random.key(0))
         for block in range(BLOCKS):
             state, made = method.advance(posterior, state, block)
             jax.block_until_ready((state, made.variables))

@@ -71,6 +71,6 @@ def test_other_files_are_refused(tmp_path):
         )
     ):
         changed = {name: array for name, array in {**whole, **change}.items() if array is not None}
-        files.write_bytes(tmp_path / str(number), files.pack(changed))
+        files.write_bytes(tmp_path / str(number), *files.pack(changed))
         with pytest.raises(ValueError, match=sentence):
             Gaussian.load(tmp_path / str(number))

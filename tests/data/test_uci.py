@@ -44,7 +44,9 @@ def test_a_split(tmp_path, seed, split, validation):
     scaling, inputs = dataset.target_scaling, dataset.input_scaling
     assert scaling is not None
     assert inputs is not None
-    np.testing.assert_allclose(scaling.undo(dataset.test.y)[:, 0], made["y"][masks[split]], rtol=1e-5, atol=1e-4)
+    np.testing.assert_allclose(
+        scaling.undo(dataset.test.y)[:, 0], made["y"][masks[split]], rtol=1e-5, atol=1e-4
+    )
     np.testing.assert_allclose(inputs.undo(dataset.test.x), made["x"][masks[split]], rtol=1e-4, atol=1e-4)
     assert len(dataset.validation) == validation
     np.testing.assert_allclose(dataset.train.x[:, :2].mean(0), 0, atol=1e-5)

@@ -4,6 +4,7 @@ import os
 
 import numpy as np
 import pytest
+import safetensors.numpy
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -14,15 +15,23 @@ from .folders import contents, fsync_fails_at
 
 dtypes = st.sampled_from([np.float32, np.float64, np.int32, np.int64, np.uint32, np.bool_])
 arrays = dtypes.flatmap(lambda dtype: hnp.arrays(dtype, hnp.array_shapes(min_dims=0, max_dims=3)))
+floats = hnp.arrays(np.float32, hnp.array_shapes(min_dims=0, max_dims=3), elements=st.floats(width=32))
+
+
+def joined(content) -> bytes:
+    return b"".join(bytes(part) for part in content)
 
 
 @given(st.dictionaries(st.text(st.characters(codec="ascii"), min_size=1, max_size=5), arrays, min_size=1))
 def test_arrays_read_back_and_the_bytes_depend_on_them_alone(tmp_path_factory, named):
     path = tmp_path_factory.mktemp("arrays") / "a.safetensors"
     named.pop("__metadata__", None)
-    content = files.pack(named)
-    assert content == files.pack(dict(reversed(named.items())))
-    files.write_bytes(path, content)
+    content = joined(files.pack(named))
+    assert content == joined(files.pack(dict(reversed(named.items()))))
+    assert len(content) == files.size(files.pack(named))
+    assert files.sha256(content) == files.sha256(*files.pack(named))
+    files.write_bytes(path, *files.pack(named))
+    assert path.read_bytes() == content
     read = files.read_arrays(path)
     assert read.keys() == named.keys()
     for name, array in named.items():
@@ -30,9 +39,20 @@ def test_arrays_read_back_and_the_bytes_depend_on_them_alone(tmp_path_factory, n
         np.testing.assert_array_equal(read[name], array)
 
 
+@given(st.dictionaries(st.text("abcXYZ019/_", min_size=1, max_size=5), floats, min_size=1))
+def test_the_bytes_are_those_of_the_library(named):
+    assert joined(files.pack(named)) == safetensors.numpy.save(named)
+
+
+@pytest.mark.parametrize("array", [np.array("text"), np.array(1j), np.zeros(2, ">f4"), np.array([object()])])
+def test_what_is_no_plain_number_is_refused(array):
+    with pytest.raises(TypeError, match="cannot be stored: store plain numbers"):
+        files.pack({"a": array})
+
+
 def test_transposed_arrays_keep_their_values(tmp_path):
     array = np.arange(6.0).reshape(2, 3).T
-    files.write_bytes(tmp_path / "a", files.pack({"t": array, "s": np.arange(10)[::3]}))
+    files.write_bytes(tmp_path / "a", *files.pack({"t": array, "s": np.arange(10)[::3]}))
     np.testing.assert_array_equal(files.read_arrays(tmp_path / "a")["t"], array)
     np.testing.assert_array_equal(files.read_arrays(tmp_path / "a")["s"], [0, 3, 6, 9])
 

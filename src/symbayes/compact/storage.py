@@ -44,7 +44,7 @@ def write(
     for name, place in layout.weights.items():
         arrays[DIAGONAL + name] = diagonal[place].reshape(shapes[name])
         arrays[FACTORS + name] = factors[place].reshape(*shapes[name], factors.shape[1])
-    files.write_bytes(path, files.pack(arrays))
+    files.write_bytes(path, *files.pack(arrays))
 
 
 def read(path: Path) -> Parts:

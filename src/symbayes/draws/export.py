@@ -31,4 +31,4 @@ def save_safetensors(draws: Draws, path: Path) -> None:
     """One file with every variable as (chain, draw, ...); an existing file is not overwritten."""
     if path.exists():
         raise FileExistsError(f"{path} exists already: choose another name or remove it first")
-    files.write_bytes(path, files.pack(trees.flatten(draws.variables)))
+    files.write_bytes(path, *files.pack(trees.flatten(draws.variables)))

@@ -11,7 +11,8 @@ import errno
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+import struct
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +25,19 @@ class StorageError(OSError):
     """The disk refused: full, read-only or not permitted."""
 
 
-def write_bytes(path: Path, content: bytes) -> None:
+Buffer = bytes | np.ndarray
+
+KINDS = {"f": "F", "i": "I", "u": "U"}
+"""Kinds of numbers as safetensors calls them; the bits follow."""
+
+
+def write_bytes(path: Path, *content: Buffer) -> None:
     """Write so that the file at `path` is the old one or the new one, also after a power cut."""
     temporary = path.with_name(path.name + ".partial")
     try:
         with open(temporary, "wb") as file:
-            file.write(content)
+            for part in content:
+                file.write(part)  # type: ignore[arg-type]
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
@@ -75,14 +83,45 @@ def write_json(path: Path, value: Any) -> None:
     write_bytes(path, (json.dumps(value, indent=2, sort_keys=True) + "\n").encode())
 
 
-def pack(arrays: Mapping[str, Any]) -> bytes:
-    """The bytes of a safetensors file with these arrays."""
+def pack(arrays: Mapping[str, Any]) -> list[Buffer]:
+    """A safetensors file with these arrays, as the buffers that it is made of: nothing is copied.
+
+    A header of JSON, its length before it, says where the arrays are; the widest come first, so that each is
+    aligned.
+    """
     plain = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    return safetensors.numpy.save(plain)
+    names = sorted(plain, key=lambda name: (-plain[name].itemsize, name))
+    header, end = {}, 0
+    for name in names:
+        start, end = end, end + plain[name].nbytes
+        header[name] = {
+            "dtype": _dtype(plain[name].dtype),
+            "shape": list(plain[name].shape),
+            "data_offsets": [start, end],
+        }
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return [struct.pack("<Q", len(text)) + text, *(plain[name].reshape(-1).view(np.uint8) for name in names)]
 
 
-def sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+def _dtype(dtype: np.dtype) -> str:
+    if dtype == np.bool_:
+        return "BOOL"
+    if dtype.kind not in KINDS or dtype.byteorder == ">":
+        raise TypeError(f"arrays of {dtype} cannot be stored: store plain numbers")
+    return f"{KINDS[dtype.kind]}{8 * dtype.itemsize}"
+
+
+def size(content: Iterable[Buffer]) -> int:
+    """How many bytes."""
+    return sum(len(part) for part in content)
+
+
+def sha256(*content: Buffer) -> str:
+    digest = hashlib.sha256()
+    for part in content:
+        digest.update(part)  # type: ignore[arg-type]
+    return digest.hexdigest()
 
 
 def file_sha256(path: Path) -> str:

@@ -174,12 +174,12 @@ class Run:
 
     def save_observed(self, name: str, arrays: Mapping[str, Any]) -> None:
         """Keep what an observer gave at the end."""
-        files.write_bytes(self.path / "observed" / f"{name}.safetensors", files.pack(arrays))
+        files.write_bytes(self.path / "observed" / f"{name}.safetensors", *files.pack(arrays))
 
     def _write(self, name: str, arrays: Mapping[str, Any]) -> dict[str, Any]:
         content = files.pack(arrays)
-        files.write_bytes(self.path / name, content)
-        return {"file": name, "bytes": len(content), "sha256": files.sha256(content)}
+        files.write_bytes(self.path / name, *content)
+        return {"file": name, "bytes": files.size(content), "sha256": files.sha256(*content)}
 
     def _stored(self, record: Mapping[str, Any]) -> StoredFile:
         return StoredFile(self.path / record["file"], record["bytes"], record["sha256"])

@@ -2,8 +2,15 @@
 
 import os
 
-# Eight host devices, so that meshes are tested on any machine; a run without a mesh uses the first.
-os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
+# Eight host devices, so that meshes are tested on any machine; a run without a mesh uses the first.  Tests
+# compile far more than they compute, so the compiler does less.
+os.environ["XLA_FLAGS"] = " ".join(
+    [
+        os.environ.get("XLA_FLAGS", ""),
+        "--xla_force_host_platform_device_count=8",
+        "--xla_backend_optimization_level=1",
+    ]
+)
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 from jaxtyping import install_import_hook

@@ -51,8 +51,8 @@ def _lead(found: Findings) -> str:
         ways.append(f"rescaled along {group.scale_dimension:,} free directions")
     paragraphs = [
         f"The units of this network can be {' and '.join(ways)} without any change of what it computes, so "
-        "one function has many copies in weight space. Alignment moves every draw, by such symmetries alone, to "
-        f"where the {found.looked.draws:,} draws lie closest together. {_effect(found)}",
+        "one function has many copies in weight space. Alignment moves every draw, by such symmetries alone, "
+        f"to where the {found.looked.draws:,} draws lie closest together. {_effect(found)}",
         f"Aligning pure noise brings it together too. So {found.looked.draws:,} draws of the prior, which "
         "know nothing of the data, are aligned in the same way: only what goes beyond this control is "
         "evidence.",

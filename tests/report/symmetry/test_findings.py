@@ -75,6 +75,7 @@ def test_the_section_tells_the_findings(findings: dict[str, Findings]) -> None:
         "Sigma of the weights",
         "Loss between two networks",
         "Accuracy between two networks",
+        "Order of the units between two networks",
         "Quality against size",
         "Accuracy after pruning",
     ]
@@ -120,6 +121,7 @@ def test_regression_is_told_in_errors_instead_of_agreements(tmp_path: Path) -> N
     assert "RMSE" in made.lead
     assert "2^3 ways" in made.lead
     titles = [item.title for item in made.items if isinstance(item, Figure)]
-    assert titles == ["Sigma of the weights", "Loss between two networks"]
+    order = "Order of the units between two networks"
+    assert titles == ["Sigma of the weights", "Loss between two networks", order]
     assert found.compactness is not None
     assert found.compactness.columns[:2] == ["RMSE", "NLL"]

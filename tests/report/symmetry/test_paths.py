@@ -25,6 +25,12 @@ def test_a_permuted_copy_is_far_as_drawn_and_near_once_aligned(
         assert found.barrier(part, "aligned as a pair") < 1e-4
         assert found.barrier(part, "aligned jointly") < 1e-4
         assert found.drop(part, "aligned as a pair") == 0
+    planted = int(sb.symmetry.transpositions(element)["total"])
+    assert planted > 0
+    assert found.swaps["raw"][0] == 0
+    assert found.swaps["raw"][-1] == planted
+    assert (np.diff(found.swaps["raw"]) >= 0).all()
+    assert (found.swaps["aligned as a pair"] == 0).all()
     y = np.asarray(digits.test.y)
 
     def loss(variables):

@@ -229,4 +229,5 @@ def _path_numbers(found: Paths) -> dict[str, Any]:
                 here["accuracy"] = found.accuracy[part][form].tolist()
                 here["drop"] = found.drop(part, form)
             numbers.setdefault(part, {})[form] = here
-    return numbers
+    swaps = {form: values.tolist() for form, values in found.swaps.items()}
+    return numbers | {"transpositions": {"t": found.waypoints.tolist(), **swaps}}

@@ -1,4 +1,4 @@
-"""Loss and accuracy in straight lines between networks of independent chains."""
+"""Loss, accuracy and the order of units in straight lines between networks of independent chains."""
 
 from __future__ import annotations
 
@@ -18,18 +18,24 @@ from symbayes.report.symmetry.subject import Subject
 
 PARTS = ("train", "test")
 
+WAYPOINTS = 6
+"""Places on a line at which the order of the units is looked at."""
+
 
 @dataclass(frozen=True)
 class Paths:
     """Means over pairs of networks at the places `t`, by part of the data and by form of the networks.
 
-    `accuracy` is empty for regression.
+    `accuracy` is empty for regression.  `swaps` are the transpositions that lead from the order of the first
+    network to that of the network at each of the `waypoints`, by form.
     """
 
     t: np.ndarray
     loss: Mapping[str, Mapping[str, np.ndarray]]
     accuracy: Mapping[str, Mapping[str, np.ndarray]]
     pairs: int
+    waypoints: np.ndarray
+    swaps: Mapping[str, np.ndarray]
 
     def barrier(self, part: str, form: str) -> float:
         """The barrier of the mean loss, in nats per example."""
@@ -47,7 +53,9 @@ def paths(
     chosen = list(itertools.islice(itertools.combinations(range(raw.chains), 2), pairs))
     t = np.linspace(0.0, 1.0, steps)
     forms = {"raw": raw, "aligned jointly": aligned}
+    waypoints = np.linspace(0.0, 1.0, WAYPOINTS)
     sums: dict[tuple[str, str, str], np.ndarray] = {}
+    swaps: dict[str, np.ndarray] = {}
     for pair in chosen:
         ends = {form: tuple(_last(draws, chain) for chain in pair) for form, draws in forms.items()}
         start, end = ends["raw"]
@@ -55,6 +63,8 @@ def paths(
         ends["aligned as a pair"] = (start, trees.index(moved, 0))
         for form, (a, b) in ends.items():
             line = _line(a, b, t)
+            away = _swaps(subject, a, _line(a, b, waypoints))
+            swaps[form] = swaps.get(form, np.zeros(WAYPOINTS)) + away / len(chosen)
             for part in PARTS:
                 for what, values in _values(subject, line, examples[part]).items():
                     key = (what, part, form)
@@ -66,7 +76,7 @@ def paths(
             for part in PARTS
         }
 
-    return Paths(t, collected("loss"), collected("accuracy"), len(chosen))
+    return Paths(t, collected("loss"), collected("accuracy"), len(chosen), waypoints, swaps)
 
 
 def _last(draws: Draws, chain: int) -> dict[str, Any]:
@@ -81,6 +91,12 @@ def _line(a: Any, b: Any, t: np.ndarray) -> Draws:
         return ((1 - share) * x + share * y)[None]
 
     return Draws.from_variables(jax.tree.map(mixed, a, b))
+
+
+def _swaps(subject: Subject, start: Any, line: Draws) -> np.ndarray:
+    """The transpositions between the order of a network and those of the networks on a line."""
+    elements = symmetry.align(trees.index(line.variables, 0), subject.group, to=start).elements
+    return np.asarray(symmetry.transpositions(elements)["total"], np.float64)
 
 
 def _values(subject: Subject, line: Draws, examples: Examples) -> dict[str, np.ndarray]:

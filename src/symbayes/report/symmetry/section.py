@@ -192,7 +192,19 @@ def _paths(found: Paths) -> list[Figure]:
             f"{after:.1f} points after alignment."
         )
         made.append(dataclasses.replace(figures.barrier_curves(accuracy, of="accuracy"), caption=text))
-    return made
+    return [*made, _order(found)]
+
+
+def _order(found: Paths) -> Figure:
+    before, after = (found.swaps[form][-1] for form in ("raw", "aligned as a pair"))
+    caption = (
+        "How many swaps of two units lead from the order of the first network to that of a network on the "
+        f"line: at its end {before:,.0f} for raw weights, and {after:,.0f} after one network is aligned to "
+        "the other."
+    )
+    series = {form: (found.waypoints, values) for form, values in found.swaps.items()}
+    title = "Order of the units between two networks"
+    return figures.curves(series, "t, from one network to the other", "transpositions", title, caption)
 
 
 def _frontier(found: Compactness) -> Figure:

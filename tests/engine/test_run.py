@@ -1,7 +1,9 @@
 import dataclasses
 import json
+import os
 import re
 import signal
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -260,6 +262,23 @@ def test_a_run_in_another_thread_leaves_signals_alone(tiny, drawn):
         draws = pool.submit(lambda: (threading.current_thread().name, sb.run(HMC, tiny))).result()[1]
     assert_same_draws(draws, drawn)
     assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has priorities of threads")
+def test_saving_gives_way_to_computing(tiny, monkeypatch):
+    seen = []
+    update = sb.Moments.update
+
+    def noted(observer, memory, block):
+        seen.append(os.getpriority(os.PRIO_PROCESS, 0))
+        return update(observer, memory, block)
+
+    monkeypatch.setattr(sb.Moments, "update", noted)
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    sb.run(HMC, tiny, observers=(sb.Moments(),))
+    assert len(seen) > 0
+    assert min(seen) > before
+    assert os.getpriority(os.PRIO_PROCESS, 0) == before
 
 
 def test_progress_needs_no_terminal(tiny, drawn, capfd):

@@ -10,6 +10,7 @@ import contextlib
 import dataclasses
 import functools
 import os
+import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -31,6 +32,9 @@ from symbayes.engine.record import configuration
 from symbayes.networks import require_storable
 from symbayes.posterior import Posterior
 from symbayes.specs import require
+
+SAVER_NICENESS = 10
+"""Of the thread that saves: on a CPU it would else hold up the threads that compute the next block."""
 
 
 class Diverged(FloatingPointError):
@@ -141,7 +145,7 @@ class _Job:
 
         A block is saved while the device is at the next one already.
         """
-        with ThreadPoolExecutor(1) as saver:
+        with ThreadPoolExecutor(1, initializer=_give_way) as saver:
             saving: Future[dict[str, Memory]] | None = None
             for block in range(sink.blocks, blocks):
                 state, made = self.method.advance(self.posterior, state, block)
@@ -184,6 +188,13 @@ class _Job:
         plain = {name: value.tolist() for name, value in metrics.items()}
         sink.commit(arrays, 0 if draws is None else len(draws), saved, plain)
         return memories
+
+
+def _give_way() -> None:
+    """Let the calling thread work where cores are idle, not where a block is being computed."""
+    if sys.platform == "linux":  # elsewhere a priority is that of the whole process
+        with contextlib.suppress(OSError):  # a courtesy, not a need
+            os.setpriority(os.PRIO_PROCESS, 0, SAVER_NICENESS)
 
 
 class _MemorySink:

@@ -22,6 +22,9 @@ from rich.progress import (
 from rich.table import Column
 from rich.text import Text
 
+REFRESHES = 2
+"""How often a second the bar is drawn: each time takes a core from the run for about a millisecond."""
+
 
 class RateColumn(ProgressColumn):
     """Full-data gradients per second, over all chains."""
@@ -45,6 +48,7 @@ class Bar:
             RateColumn(table_column=Column(no_wrap=True)),
             TextColumn("[dim]{task.fields[note]}", table_column=Column(no_wrap=True, overflow="ellipsis")),
             console=Console(stderr=True),
+            refresh_per_second=REFRESHES,
             disable=not visible,
         )
         self._task = self._progress.add_task(

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from symbayes.evaluate import RunningMoments, RunningPredictive, entropy, mutual_information
+from symbayes.evaluate.streaming import CACHED
 
 SEEDS = st.integers(0, 2**32 - 1)
 CUTS = st.lists(st.integers(0, 30), max_size=8)
@@ -38,6 +39,13 @@ def test_moments_do_not_depend_on_the_blocks(seed: int, cuts: list[int], draws: 
     assert result.mean.shape == result.variance.shape == shape
     np.testing.assert_allclose(result.mean, x.mean(axis=0), rtol=1e-14)
     np.testing.assert_allclose(result.variance, x.var(axis=0, ddof=1), rtol=1e-7)
+
+
+def test_moments_of_more_weights_than_are_treated_at_once():
+    x = np.random.default_rng(0).normal(size=(7, 3, CACHED // 2 + 1)).astype(np.float32)
+    result = RunningMoments.init(x.shape[1:]).update(x[:2]).update(x[2:]).finish()
+    np.testing.assert_allclose(result.mean, x.mean(axis=0, dtype=np.float64), atol=1e-14)
+    np.testing.assert_allclose(result.variance, x.astype(np.float64).var(axis=0, ddof=1), rtol=1e-12)
 
 
 def test_every_leading_axis_counts_as_draws():

@@ -8,6 +8,9 @@ from scipy.special import entr
 
 from symbayes.evaluate.inputs import probabilities
 
+CACHED = 1 << 15
+"""Numbers of a draw treated at once, few enough that all that is computed from them stays in the cache."""
+
 
 @dataclass(frozen=True)
 class Predictive:
@@ -90,19 +93,22 @@ class RunningMoments:
 
     def update(self, block: ArrayLike) -> "RunningMoments":
         """Take in a block of draws (..., *shape), all leading axes being draws; it may hold none."""
-        x = _draws(np.asarray(block, dtype=np.float64), self.mean.shape)
+        x = _draws(np.asarray(block), self.mean.shape)
         if len(x) == 0:
             return self
         if not np.isfinite(x).all():
             raise ValueError("block holds values that are not finite: drop the draws that diverged first.")
-        count, mean = self.count + len(x), x.mean(axis=0)
-        step = mean - self.mean
-        within = np.sum((x - mean) ** 2, axis=0)
-        return RunningMoments(
-            count,
-            np.asarray(self.mean + step * (len(x) / count)),
-            np.asarray(self.deviation + within + step**2 * (self.count * len(x) / count)),
-        )
+        count = self.count + len(x)
+        mean, deviation, x = self.mean.flatten(), self.deviation.flatten(), x.reshape(len(x), -1)
+        for first in range(0, mean.size, CACHED):
+            some = slice(first, first + CACHED)
+            part = x[:, some].astype(np.float64)
+            middle = part.mean(axis=0)
+            step = middle - mean[some]
+            mean[some] += step * (len(x) / count)
+            deviation[some] += np.sum((part - middle) ** 2, axis=0)
+            deviation[some] += step**2 * (self.count * len(x) / count)
+        return RunningMoments(count, mean.reshape(self.mean.shape), deviation.reshape(self.mean.shape))
 
     def finish(self) -> Moments:
         """Mean and variance, divided by count - 1, over all draws so far."""

@@ -26,6 +26,9 @@ from symbayes.posterior.sums import compensated
 DIVERGENT = 1000.0
 """An energy error beyond which a trajectory has left the level set: its step size is too large."""
 
+LARGE = 1 << 16
+"""Numbers in a gradient from which it is finished before the momentum takes it up."""
+
 LONGEST = 16
 """While adapting, a trajectory takes at most this many times the steps of the step size given."""
 
@@ -208,6 +211,7 @@ def _fly(
         params, momentum, *__ = carry
         params = jax.tree.map(lambda w, e, p: w + e * p, params, step, momentum)
         gradient, terms = jax.vmap(posterior.gradient_and_terms)({**chain.variables, "params": params})
+        gradient = jax.tree.map(_settled, gradient)
         momentum = jax.tree.map(lambda p, e, g: p + e * g, momentum, step, gradient)
         return params, momentum, gradient, terms
 
@@ -218,6 +222,15 @@ def _fly(
         dataclasses.replace(chain, variables=variables, gradient=gradient),
         dataclasses.replace(flight, momentum=momentum, likelihood=terms),
     )
+
+
+def _settled(gradient: jax.Array) -> jax.Array:
+    """The same gradient, computed to its end before it is used where it is large.
+
+    A GPU sums a matrix product in parts; fused with what follows, the last sum reads them across their
+    layout.  A small gradient does not repay a kernel of its own.
+    """
+    return jax.lax.optimization_barrier(gradient) if gradient.size >= LARGE else gradient
 
 
 def _arrive(

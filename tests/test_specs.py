@@ -101,8 +101,16 @@ def test_numbers_that_are_not_positive_are_refused_by_name(bad):
 
 
 def test_positive_numbers_and_arrays_pass():
-    specs.require_positive(a=1, b=1e-300, c=jnp.float32(-1), d=None)
+    specs.require_positive(a=1, b=2e-37, c=jnp.float32(-1), d=None)
     specs.require(np.True_, "never")
+
+
+@pytest.mark.parametrize("bad", [1e-39, 1e-300, 3.5e38, 10**40])
+def test_numbers_that_float32_does_not_hold_are_refused_by_name(bad):
+    with pytest.raises(
+        ValueError, match=r"scale must lie between 1e-37 and 3e\+38, the range of float32, not"
+    ):
+        specs.require_positive(scale=bad)
 
 
 @pytest.mark.parametrize("bad", [0, -1, 2.0, True, np.float32(3), None, "3"])
@@ -111,3 +119,30 @@ def test_counts_are_whole_numbers(bad: Any) -> None:
         specs.require_counts(chains=4, draws=bad)
     specs.require_counts(draws=np.int64(1))
     specs.require_counts(least=0, burn_in=0)
+
+
+def test_counts_end_where_programs_stop_counting() -> None:
+    specs.require_counts(draws=2**31 - 1)
+    with pytest.raises(ValueError, match=r"draws must be at most 2,147,483,647, not 2,147,483,648"):
+        specs.require_counts(draws=2**31)
+
+
+def test_the_closest_name_is_hinted_at():
+    assert specs.did_you_mean("minst", ["digits", "mnist"]) == " (did you mean 'mnist'?)"
+    assert specs.did_you_mean("MNIST", ["digits", "mnist"]) == " (did you mean 'mnist'?)"
+    assert specs.did_you_mean("minst", ["digits"]) == ""
+
+
+def test_values_of_another_kind_are_refused_with_an_example():
+    example = {"example": "Leaf(1.0)"}
+    specs.require_kind("the leaf", Leaf(), "number", **example)
+    with pytest.raises(TypeError, match=r"^give the leaf as in Leaf\(1.0\), not a value of type str$"):
+        specs.require_kind("the leaf", "leaf", "number", **example)
+    with pytest.raises(TypeError, match=r"^give the leaf as in Leaf\(1.0\), not the class Leaf itself$"):
+        specs.require_kind("the leaf", Leaf, "number", **example)
+
+
+@pytest.mark.parametrize("bad", ["0.1", [0.1], (1,), True])
+def test_words_and_lists_are_no_positive_numbers(bad):
+    with pytest.raises(ValueError, match="step_size must be a positive number, not"):
+        specs.require_positive(step_size=bad)

@@ -8,12 +8,18 @@ known classes, so that a run rebuilds what made it without pickle.
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import importlib.metadata
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
+
+SMALLEST, LARGEST = 1e-37, 3e38
+"""Within these a number is as exact in float32 as any."""
+MOST = 2**31 - 1
+"""Compiled programs count in int32."""
 
 
 def encode(value: Any) -> Any:
@@ -63,6 +69,13 @@ def differences(stored: Any, given: Any, path: str = "") -> list[str]:
     return [] if stored == given else [f"{path}: {stored!r} there, {given!r} now"]
 
 
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A hint at the known name that is closest, or nothing."""
+    plain = {each.lower(): each for each in known}
+    close = difflib.get_close_matches(name.lower(), plain, n=1)
+    return f" (did you mean {plain[close[0]]!r}?)" if close else ""
+
+
 def require(condition: bool | np.bool_, message: str) -> None:
     """Refuse bad input in one sentence."""
     if not condition:
@@ -76,15 +89,30 @@ def require_positive(**values: Any) -> None:
     traced arrays in its fields.
     """
     for name, value in values.items():
+        words = isinstance(value, str | bytes | bool | list | tuple)
+        require(not words, f"{name} must be a positive number, not {value!r}")
         if isinstance(value, int | float | np.number):
             require(0 < value < float("inf"), f"{name} must be a positive number, not {value!r}")
+            require(
+                SMALLEST <= float(value) <= LARGEST,
+                f"{name} must lie between {SMALLEST} and {LARGEST}, the range of float32, not {value!r}",
+            )
 
 
 def require_counts(least: int = 1, **values: Any) -> None:
-    """Refuse what is not a whole number of at least `least`."""
+    """Refuse what is not a whole number of at least `least`, or more than programs can count to."""
     for name, value in values.items():
         whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
         require(whole and value >= least, f"{name} must be a whole number of at least {least}, not {value!r}")
+        require(value <= MOST, f"{name} must be at most {MOST:,}, not {value:,}")
+
+
+def require_kind(what: str, value: Any, *members: str, example: str) -> None:
+    """Refuse what has not these members, and a class in the place of what is made of it."""
+    if isinstance(value, type):
+        raise TypeError(f"give {what} as in {example}, not the class {value.__name__} itself")
+    if not all(hasattr(value, member) for member in members):
+        raise TypeError(f"give {what} as in {example}, not a value of type {type(value).__name__}")
 
 
 def installed_versions() -> dict[str, str]:

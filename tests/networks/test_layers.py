@@ -102,3 +102,10 @@ def test_widths_are_positive() -> None:
         layers.require_widths(outputs=1, channels=(3, 0))
     with pytest.raises(ValueError, match="outputs must be positive integers, not 0"):
         layers.require_widths(outputs=0)
+
+
+def test_widths_of_layers_come_as_a_sequence() -> None:
+    assert layers.widths(hidden=[3, 4]) == (3, 4)
+    for bad in (32, "32", None):
+        with pytest.raises(ValueError, match=r"hidden has a width for each layer, as in hidden=\[32\], not"):
+            layers.widths(hidden=bad)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +11,7 @@ from symbayes.data.examples import Dataset
 from symbayes.data.folder import data_folder
 from symbayes.data.formats import DataFormatError
 from symbayes.data.source import Entry, Source
+from symbayes.specs import did_you_mean
 
 LIMITS = ("examples", "test_examples")
 
@@ -73,8 +73,7 @@ def find(name: str) -> Entry:
     """The catalogue's entry, or a ValueError that names the closest and all known ones."""
     if name in CATALOGUE:
         return CATALOGUE[name]
-    close = difflib.get_close_matches(name, CATALOGUE, n=1)
-    hint = f" (did you mean {close[0]!r}?)" if close else ""
+    hint = did_you_mean(name, CATALOGUE)
     raise ValueError(f"no dataset is called {name!r}{hint}; the known ones are {', '.join(CATALOGUE)}")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -27,6 +28,11 @@ def start_variables(posterior: Posterior, key: jax.Array, chains: int, start: An
     if isinstance(start, Draws):
         last = start.select(draws=slice(len(start) - 1, None)).variables
         start = trees.index(last, (np.arange(chains) % start.chains, 0))
+    require(
+        isinstance(start, Mapping),
+        "the start is variables, or draws as in Run('folder').draws, "
+        f"not a value of type {type(start).__name__}",
+    )
     wanted = trees.shapes(jax.eval_shape(posterior.init, key))
     given = trees.shapes(start)
     require(
@@ -36,10 +42,11 @@ def start_variables(posterior: Posterior, key: jax.Array, chains: int, start: An
     )
     start = {"stats": {}, **start}
     stacked = {name: (chains, *shape) for name, shape in wanted.items()}
+    closest = max((wanted, stacked), key=lambda shapes: sum(shapes[name] == given[name] for name in given))
     for name, shape in given.items():
         require(
-            given == stacked or shape == wanted[name],
-            f"the start has {name} of shape {shape}, but the network's is {wanted[name]}",
+            shape == closest[name],
+            f"the start has {name} of shape {shape}, but the network's is {closest[name]}",
         )
     if given == stacked:
         return jax.tree.map(jnp.asarray, start)

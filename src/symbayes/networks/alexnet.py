@@ -11,7 +11,7 @@ from flax import nnx
 from symbayes.networks.activations import ACTIVATIONS, Activation, require_activation
 from symbayes.networks.convolution import Conv
 from symbayes.networks.layers import dropout as dropout_layer
-from symbayes.networks.layers import flat, max_pool, require_image, require_rate, require_widths
+from symbayes.networks.layers import flat, max_pool, require_image, require_rate, require_widths, widths
 from symbayes.networks.network import NNXNetwork, Spec
 from symbayes.specs import require
 
@@ -93,4 +93,4 @@ def alexnet(
     dropout: float = 0.0,
 ) -> NNXNetwork:
     """A network like AlexNet for images of 32x32 pixels: 4,816,714 parameters for CIFAR-10."""
-    return NNXNetwork(AlexNet(tuple(channels), tuple(dense), outputs, activation, dropout))
+    return NNXNetwork(AlexNet(widths(channels=channels), widths(dense=dense), outputs, activation, dropout))

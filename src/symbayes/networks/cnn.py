@@ -11,7 +11,7 @@ from flax import nnx
 from symbayes.networks.activations import ACTIVATIONS, Activation, require_activation
 from symbayes.networks.convolution import Conv
 from symbayes.networks.layers import dropout as dropout_layer
-from symbayes.networks.layers import flat, max_pool, require_image, require_rate, require_widths
+from symbayes.networks.layers import flat, max_pool, require_image, require_rate, require_widths, widths
 from symbayes.networks.network import NNXNetwork, Spec
 
 
@@ -76,4 +76,4 @@ def cnn(
     dropout: float = 0.0,
 ) -> NNXNetwork:
     """A plain convolutional network, as in ``cnn(channels=(16, 32), hidden=(64,), outputs=10)``."""
-    return NNXNetwork(CNN(tuple(channels), tuple(hidden), outputs, activation, dropout))
+    return NNXNetwork(CNN(widths(channels=channels), widths(hidden=hidden), outputs, activation, dropout))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -52,6 +53,16 @@ def max_pool(x: jax.Array, window: int, stride: int, padding: str = "VALID") -> 
 def flat(x: jax.Array) -> jax.Array:
     """One vector for each example."""
     return x.reshape(x.shape[0], -1)
+
+
+def widths(**given: Any) -> tuple[int, ...]:
+    """The widths of some layers, given as a sequence."""
+    ((name, value),) = given.items()
+    require(
+        isinstance(value, Sequence) and not isinstance(value, str),
+        f"{name} has a width for each layer, as in {name}=[32], not {value!r}",
+    )
+    return tuple(value)
 
 
 def require_widths(**widths: int | Sequence[int]) -> None:

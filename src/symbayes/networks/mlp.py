@@ -11,7 +11,7 @@ from flax import nnx
 
 from symbayes.networks.activations import ACTIVATIONS, Activation, require_activation
 from symbayes.networks.layers import dropout as dropout_layer
-from symbayes.networks.layers import flat, require_rate
+from symbayes.networks.layers import flat, require_rate, widths
 from symbayes.networks.network import NNXNetwork, Spec
 from symbayes.specs import require
 
@@ -48,8 +48,8 @@ class Perceptron(nnx.Module):
     def __init__(self, spec: MLP, inputs: int, rngs: nnx.Rngs) -> None:
         self.names = (*(f"hidden{i + 1}" for i in range(len(spec.hidden))), "output")
         self.activation = spec.activation
-        widths = (inputs, *spec.hidden, spec.outputs)
-        for name, fan_in, fan_out in zip(self.names, widths[:-1], widths[1:], strict=True):
+        sizes = (inputs, *spec.hidden, spec.outputs)
+        for name, fan_in, fan_out in zip(self.names, sizes[:-1], sizes[1:], strict=True):
             setattr(self, name, nnx.Linear(fan_in, fan_out, use_bias=spec.bias, rngs=rngs))
         self.dropout = dropout_layer(spec.dropout, rngs)
 
@@ -68,4 +68,4 @@ def mlp(
     dropout: float = 0.0,
 ) -> NNXNetwork:
     """A multi-layer perceptron, as in ``mlp(hidden=(512, 512), outputs=10)``."""
-    return NNXNetwork(MLP(tuple(hidden), outputs, activation, bias, dropout))
+    return NNXNetwork(MLP(widths(hidden=hidden), outputs, activation, bias, dropout))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +15,7 @@ from symbayes.networks.mlp import mlp
 from symbayes.networks.network import Network
 from symbayes.networks.resnet import resnet18, resnet20_frn
 from symbayes.networks.transformer import transformer
+from symbayes.specs import did_you_mean
 
 NETWORKS: dict[str, Callable[..., Network]] = {
     "mlp": mlp,
@@ -40,10 +40,9 @@ def make(name: str, outputs: int, vocabulary: int | None = None, **options: Any)
         taken = imports.parameters(imports.find(name))
         return from_name(name, **{size: sizes[size] for size in sizes if size in taken}, **options)
     if name not in NETWORKS:
-        close = difflib.get_close_matches(name, NETWORKS, n=1)
-        hint = f" (did you mean {close[0]!r}?)" if close else ""
         raise ValueError(
-            f"no network is called {name!r}{hint}; the known ones are {', '.join(NETWORKS)}, "
+            f"no network is called {name!r}{did_you_mean(name, NETWORKS)}; "
+            f"the known ones are {', '.join(NETWORKS)}, "
             "and 'module:attribute' names one of your own"
         )
     taken = imports.parameters(NETWORKS[name])

@@ -33,7 +33,7 @@ from symbayes.posterior.memory import fitting_chunk
 from symbayes.posterior.predictive import Predictive, predict
 from symbayes.posterior.priors import Prior
 from symbayes.posterior.sums import compensated
-from symbayes.specs import require, require_positive
+from symbayes.specs import require, require_kind, require_positive
 
 Tempers = Literal["posterior", "likelihood"]
 Variables = dict[str, Any]
@@ -76,6 +76,10 @@ class Posterior:
         chunk: int | None = None,
     ) -> None:
         require_positive(temperature=temperature, chunk=1 if chunk is None else chunk)
+        require(chunk is None or chunk == int(chunk), f"chunk is a number of examples, not {chunk}")
+        require_kind("the network", network, "init", "apply", example="networks.mlp()")
+        require_kind("the likelihood", likelihood, "check", "log_prob", example="likelihoods.Categorical()")
+        require_kind("the prior", prior, "fitted", example="priors.Normal(0.5)")
         require(
             tempers in ("posterior", "likelihood"),
             f"tempers is 'posterior' or 'likelihood', not {tempers!r}",
@@ -246,7 +250,10 @@ class Posterior:
 
 
 def _check(network: Network, likelihood: Likelihood, examples: Examples, what: str) -> None:
+    require_kind(f"the {what}", examples, "x", "y", example="data.Examples(x, y) or dataset.train")
     x, y = np.asarray(examples.x), np.asarray(examples.y)
+    real = x.dtype.kind in "iub" or jnp.issubdtype(x.dtype, jnp.floating)
+    require(real, f"inputs are real numbers, not {x.dtype}")
     require(len(x) == len(y), f"the {what} have {len(x)} inputs but {len(y)} targets")
     require(len(x) > 0, f"the {what} are empty")
     require(x.ndim >= 2, f"inputs have an axis over examples and at least one more, not shape {x.shape}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import zlib
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +14,7 @@ from symbayes.data.shifts.geometry import rotation, translation
 from symbayes.data.shifts.light import brightness, contrast, fog
 from symbayes.data.shifts.noise import dead_pixels, gaussian_noise, impulse_noise, shot_noise
 from symbayes.data.shifts.resolution import jpeg, pixelate
+from symbayes.specs import did_you_mean
 
 SEVERITIES = (1, 2, 3, 4, 5)
 
@@ -53,8 +53,7 @@ def shift(x: np.ndarray | jax.Array, kind: str, severity: int, seed: int = 0) ->
     8x8 images severity 5 of `pixelate` is no worse than 4.
     """
     if kind not in TABLE:
-        close = difflib.get_close_matches(kind, KINDS, n=1)
-        hint = f" (did you mean {close[0]!r}?)" if close else ""
+        hint = did_you_mean(kind, KINDS)
         raise ValueError(f"no shift is called {kind!r}{hint}; the known ones are {', '.join(KINDS)}")
     if severity not in SEVERITIES:
         raise ValueError(f"severity must be 1, 2, 3, 4 or 5, not {severity}")

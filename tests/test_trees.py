@@ -45,6 +45,12 @@ def test_numbers_in_names_count_as_numbers(numbers, prefix):
     assert list(trees.flatten(tree).values()) == sorted(numbers)
 
 
+def test_whole_paths_sort_part_by_part():
+    """As one string "a-b" would come before "a/z"."""
+    assert trees.names({"a-b": 0, "a": {"z": 0}}) == ["a/z", "a-b"]
+    assert sorted(["a-b", "a/z"], key=trees.path_key) == ["a/z", "a-b"]
+
+
 def test_two_comes_before_ten_where_jax_says_otherwise():
     tree = {"l10": 0, "l2": 1, "l1": 2}
     assert trees.names(tree) == ["l1", "l2", "l10"]
@@ -95,6 +101,12 @@ def test_ravel_keeps_leading_axes():
     vectors = trees.ravel(many, batch_dims=2)
     assert vectors.shape == (2, 5, 13)
     np.testing.assert_array_equal(vectors[1, 4], trees.ravel(trees.index(many, (1, 4))))
+
+
+def test_variables_of_a_network_without_statistics_have_the_key():
+    assert trees.variables({"params/a": 1}) == {"params": {"a": 1}, "stats": {}}
+    assert trees.variables({"params/a": 1, "stats/b": 2}) == {"params": {"a": 1}, "stats": {"b": 2}}
+    assert trees.variables({"w": 1}) == {"w": 1}
 
 
 def test_random_normal_is_one_stream_of_standard_normals():

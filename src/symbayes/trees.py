@@ -60,6 +60,12 @@ def unflatten(flat: Mapping[str, Any]) -> dict[str, Any]:
     return tree
 
 
+def variables(flat: Mapping[str, Any]) -> dict[str, Any]:
+    """The variables with these leaves: those of a network without statistics have the key ``stats`` too."""
+    tree = unflatten(flat)
+    return {**tree, "stats": tree.get("stats", {})} if "params" in tree else tree
+
+
 def names(tree: Tree) -> list[str]:
     """The names of the leaves, in natural order."""
     return list(flatten(tree))
@@ -108,13 +114,18 @@ def ravel(tree: Tree, batch_dims: int = 0) -> jax.Array:
 
 
 def random_normal(key: jax.Array, like: Tree) -> Tree:
-    """Standard normal numbers shaped like the tree, from one stream over all leaves.
+    """Standard normal numbers shaped like the tree, from one stream over all leaves."""
+    return cut_stream(lambda count: jax.random.normal(key, (count,)), like)
+
+
+def cut_stream(draw: Callable[[int], jax.Array], like: Tree) -> Tree:
+    """The numbers that ``draw(count)`` gives, shaped like the tree.
 
     One stream, since a generator per leaf would be compiled as many times as there are leaves.
     """
     leaves, structure = jax.tree.flatten(like)
     ends = np.cumsum([math.prod(leaf.shape) for leaf in leaves])
-    parts = jnp.split(jax.random.normal(key, (ends[-1],)), ends[:-1])
+    parts = jnp.split(draw(int(ends[-1])), ends[:-1])
     return jax.tree.unflatten(
         structure, [part.reshape(leaf.shape) for part, leaf in zip(parts, leaves, strict=True)]
     )

@@ -70,6 +70,14 @@ def test_blocks_cover_every_draw_once(on_disk, in_memory, size):
             np.testing.assert_array_equal(np.concatenate([flat(p)[name] for p in parts], axis=1), array)
 
 
+@given(max_bytes=st.integers(0, 10_000))
+def test_as_many_draws_as_fit(in_memory, max_bytes):
+    count = in_memory.draws_within(max_bytes)
+    each = sum(4 * leaf[:, 0].size for leaf in trees.flatten(in_memory.variables).values())
+    assert count == 1 or count * each <= max_bytes
+    assert (count + 1) * each > max_bytes
+
+
 @given(max_bytes=st.integers(1, 2000))
 def test_columns_cover_every_weight_once(on_disk, in_memory, max_bytes):
     for draws in (on_disk, in_memory):

@@ -12,11 +12,12 @@ from network_kinds import KINDS, kind
 from symmetry_networks import draw, inputs
 
 from symbayes import trees
-from symbayes.symmetry import Weights, discover
+from symbayes.symmetry import discover
 from symbayes.symmetry.ascent import Ascent
 from symbayes.symmetry.assignment import assign, best_signs, stays
 from symbayes.symmetry.element import Element
 from symbayes.symmetry.frame import Frame, Plan
+from symbayes.symmetry.starts import match
 from symbayes.symmetry.swaps import exchange_gains
 
 seeds = st.integers(0, 2**31 - 1)
@@ -27,7 +28,7 @@ def flat(tree):
 
 
 def start(plan, network, seed):
-    return Frame.start(plan, plan.cut(flat(network.draw(seed))), plan.unmoved())
+    return Frame.start(plan, plan.cut(flat(network.draw(seed))), plan.group.unmoved())
 
 
 def objective(reference, frame):
@@ -124,7 +125,7 @@ def test_one_layer_reaches_the_best_of_all(name):
     for seed in range(4):
         reference = plan.cut(flat(draw(shapes, seed)))
         arrays = plan.cut(flat(draw(shapes, seed + 50)))
-        ascent = Ascent(plan, reference, Frame.start(plan, arrays, plan.unmoved()))
+        ascent = Ascent(plan, reference, Frame.start(plan, arrays, plan.group.unmoved()))
         ascent.run()
         best = -np.inf
         signs = list(itertools.product((1, -1), repeat=size)) if plan.sign_over else [(1,) * size]
@@ -144,7 +145,7 @@ def test_the_quadratic_case_ends_where_no_exchange_and_no_flip_gains():
     for seed in range(6):
         reference = plan.cut(flat(draw(shapes, seed)))
         arrays = plan.cut(flat(draw(shapes, seed + 50)))
-        ascent = Ascent(plan, reference, Frame.start(plan, arrays, plan.unmoved()))
+        ascent = Ascent(plan, reference, Frame.start(plan, arrays, plan.group.unmoved()))
         ascent.run()
         top = ascent.objective()
         for i, j in itertools.combinations(range(4), 2):
@@ -167,8 +168,8 @@ def test_the_quadratic_case_ends_where_no_exchange_and_no_flip_gains():
         )
         tops = [top]
         for number in range(1, 8):
-            frame = Frame.start(plan, arrays, plan.unmoved())
-            found = Weights().match(plan, reference, frame, number, np.random.default_rng(number))
+            frame = Frame.start(plan, arrays, plan.group.unmoved())
+            found = match(plan, reference, frame, number, np.random.default_rng(number))
             tops.append(found.objective())
         assert max(tops) == pytest.approx(best, rel=1e-5)
 

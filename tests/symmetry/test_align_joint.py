@@ -83,7 +83,7 @@ def test_matching_all_at_once_to_the_others_may_fall_where_one_by_one_does_not()
     for seed in range(8):
         raw = stacked([network.draw(10 * seed + n) for n in range(3)])
         cuts = [plan.cut(trees.flatten(trees.index(raw, n))) for n in range(3)]
-        frames = [Frame.start(plan, cut, plan.unmoved()) for cut in cuts]
+        frames = [Frame.start(plan, cut, plan.group.unmoved()) for cut in cuts]
         values = []
         for _ in range(6):
             total = [sum(arrays) for arrays in zip(*(frame.arrays for frame in frames), strict=True)]

@@ -137,7 +137,7 @@ def test_dead_units_keep_their_scale():
 
 def test_unknown_rules_are_refused():
     network = kind("relu")
-    with pytest.raises(ValueError, match="scale is 'unit-norm'"):
+    with pytest.raises(ValueError, match="scale is 'minimal-mass'"):
         canonical(one(network.draw(0)), network.group, scale="norm")
     with pytest.raises(ValueError, match="order is 'sort'"):
         canonical(one(network.draw(0)), network.group, order="up")

@@ -21,7 +21,7 @@ def ascent_of(name, planted=False, seed=0):
     plan = Plan(network.group)
     reference = cut(plan, network.draw(seed))
     if not planted:
-        frame = Frame.start(plan, cut(plan, network.draw(seed + 1)), plan.unmoved())
+        frame = Frame.start(plan, cut(plan, network.draw(seed + 1)), plan.group.unmoved())
         return Ascent(plan, reference, frame)
     element = network.group.random_element(jax.random.key(seed), spread=0.0)
     return Ascent(plan, reference, Frame.start(plan, reference, element))

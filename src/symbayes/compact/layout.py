@@ -55,8 +55,7 @@ class Layout:
             name: vector[..., self.places[name]].reshape(vector.shape[:-1] + shape)
             for name, shape in self.shapes.items()
         }
-        tree = trees.unflatten(leaves)
-        return {**tree, "stats": tree.get("stats", {})} if "params" in tree else tree
+        return trees.variables(leaves)
 
     def weight_vector(self, variables: Any) -> Float64[np.ndarray, "*lead weight"]:
         """The weights of the variables as vectors in float64; leading axes are kept."""

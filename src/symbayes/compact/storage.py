@@ -37,8 +37,7 @@ def write(
     factors: Float[np.ndarray, "weight rank"],
 ) -> None:
     """Write the file whole or not at all; an existing one is not overwritten."""
-    if path.exists():
-        raise FileExistsError(f"{path} exists already: choose another name or remove it first")
+    files.require_new(path)
     shapes = layout.shapes
     arrays = {MEAN + name: location[place].reshape(shapes[name]) for name, place in layout.places.items()}
     for name, place in layout.weights.items():

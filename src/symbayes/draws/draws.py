@@ -6,6 +6,7 @@ in memory) that are read when walked: `blocks` walks over draws, `columns` over 
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,12 +45,45 @@ class MemorySegment:
     arrays: Mapping[str, np.ndarray]
     draws: int
 
+    @classmethod
+    def of(cls, segment: Segment) -> MemorySegment:
+        """All of another segment, read."""
+        return cls(read_segment(segment), segment.draws)
+
     def shapes(self) -> dict[str, tuple[int, ...]]:
         return {name: array.shape for name, array in self.arrays.items()}
 
     def read(self, name: str, draws: slice, rows: slice = slice(None)) -> np.ndarray:
         array = self.arrays[name][:, draws]
         return array if array.ndim == 2 else array[:, :, rows]
+
+
+@dataclass(frozen=True)
+class DerivedSegment(abc.ABC):
+    """Draws made from those of another segment when they are read: as many, of the same shapes."""
+
+    segment: Segment
+
+    @property
+    def draws(self) -> int:
+        return self.segment.draws
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return self.segment.shapes()
+
+    @abc.abstractmethod
+    def read(self, name: str, draws: slice, rows: slice = slice(None)) -> np.ndarray: ...
+
+
+def read_segment(segment: Segment, draws: slice = slice(None)) -> dict[str, np.ndarray]:
+    """Every array of a segment, or of some of its draws."""
+    return {name: segment.read(name, draws) for name in segment.shapes()}
+
+
+def named_arrays(variables: Any, stats: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Variables and statistics by the names that a shard has for them."""
+    flat = {f"{VARIABLES}/{name}": np.asarray(leaf) for name, leaf in trees.flatten(variables).items()}
+    return flat | {f"{STATISTICS}/{name}": np.asarray(value) for name, value in stats.items()}
 
 
 @dataclass(frozen=True)
@@ -63,9 +97,7 @@ class Draws:
     @classmethod
     def from_variables(cls, variables: Any, stats: Mapping[str, Any] | None = None) -> Draws:
         """Draws in memory from a tree with leading axes (chain, draw)."""
-        flat = {f"{VARIABLES}/{name}": np.asarray(leaf) for name, leaf in trees.flatten(variables).items()}
-        flat |= {f"{STATISTICS}/{name}": np.asarray(value) for name, value in (stats or {}).items()}
-        return cls.from_arrays(flat)
+        return cls.from_arrays(named_arrays(variables, stats or {}))
 
     @classmethod
     def from_arrays(cls, flat: Mapping[str, np.ndarray]) -> Draws:
@@ -100,7 +132,7 @@ class Draws:
     @property
     def variables(self) -> dict[str, Any]:
         """All draws in memory as one tree with leading axes (chain, draw)."""
-        return self._tree(self._read_all(name, slice(None)) for name in self.shapes)
+        return trees.variables({name: self._read_all(name, slice(None)) for name in self.shapes})
 
     @property
     def stats(self) -> dict[str, np.ndarray]:
@@ -116,8 +148,12 @@ class Draws:
         for segment in self.segments:
             for start in range(0, segment.draws, size):
                 part = slice(start, min(start + size, segment.draws))
-                arrays = {name: segment.read(name, part) for name in segment.shapes()}
-                yield Draws([MemorySegment(arrays, part.stop - part.start)])
+                yield Draws([MemorySegment(read_segment(segment, part), part.stop - part.start)])
+
+    def draws_within(self, max_bytes: int) -> int:
+        """How many draws of every chain take so many bytes, of weights in float32; at least one."""
+        each = 4 * self.chains * sum(int(np.prod(shape)) for shape in self.shapes.values())
+        return max(1, max_bytes // max(1, each))
 
     def columns(self, max_bytes: int = 2**28) -> Iterator[tuple[str, slice, np.ndarray]]:
         """Walk over the weights: all draws of some rows of one variable at a time.
@@ -179,8 +215,3 @@ class Draws:
     def _read_all(self, name: str, rows: slice) -> np.ndarray:
         parts = [segment.read(f"{VARIABLES}/{name}", slice(None), rows) for segment in self.segments]
         return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
-
-    def _tree(self, arrays: Iterator[np.ndarray]) -> dict[str, Any]:
-        tree = trees.unflatten(dict(zip(self.shapes, arrays, strict=True)))
-        # A network without statistics has no leaf under "stats", but its variables do have the key.
-        return {**tree, "stats": tree.get("stats", {})} if "params" in tree else tree

@@ -29,6 +29,5 @@ def to_arviz(draws: Draws) -> Any:
 
 def save_safetensors(draws: Draws, path: Path) -> None:
     """One file with every variable as (chain, draw, ...); an existing file is not overwritten."""
-    if path.exists():
-        raise FileExistsError(f"{path} exists already: choose another name or remove it first")
+    files.require_new(path)
     files.write_bytes(path, *files.pack(trees.flatten(draws.variables)))

@@ -48,6 +48,12 @@ def write_bytes(path: Path, *content: Buffer) -> None:
         raise explained(error, path) from error
 
 
+def require_new(path: Path) -> None:
+    """Refuse to overwrite a file."""
+    if path.exists():
+        raise FileExistsError(f"{path} exists already: choose another name or remove it first")
+
+
 def make_folders(*folders: Path) -> None:
     """Make the folders and their parents where they are missing."""
     for folder in folders:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -37,31 +36,27 @@ class Style:
     Strided "SAME" windows begin at the first pixel, those with a padding of one at the pixel before it.
     """
 
-    norm: Callable[[int, nnx.Rngs], nnx.Module]
+    norm: Callable[[int, nnx.Rngs], Callable[[jax.Array], jax.Array]]
     activation: Activation
     bias: bool
     padding: str | int
     dropout: float = 0.0
 
     def convolution(self, inputs: int, outputs: int, stride: int, rngs: nnx.Rngs) -> nnx.Conv:
-        return Conv(
-            inputs,
-            outputs,
-            (3, 3),
-            strides=(stride, stride),
-            padding=self.padding,
-            use_bias=self.bias,
-            kernel_init=HE_NORMAL,
-            rngs=rngs,
-        )
+        return self._layer(3, self.padding, inputs, outputs, stride, rngs)
 
     def projection(self, inputs: int, outputs: int, stride: int, rngs: nnx.Rngs) -> nnx.Conv:
+        return self._layer(1, "VALID", inputs, outputs, stride, rngs)
+
+    def _layer(
+        self, kernel: int, padding: str | int, inputs: int, outputs: int, stride: int, rngs: nnx.Rngs
+    ) -> nnx.Conv:
         return Conv(
             inputs,
             outputs,
-            (1, 1),
+            (kernel, kernel),
             strides=(stride, stride),
-            padding="VALID",
+            padding=padding,
             use_bias=self.bias,
             kernel_init=HE_NORMAL,
             rngs=rngs,
@@ -89,9 +84,9 @@ class Block(nnx.Module):
 
     def __call__(self, x: jax.Array) -> jax.Array:
         activate = ACTIVATIONS[self.activation]
-        inner = activate(_call(self.norm1, self.conv1(x)))
-        inner = _call(self.norm2, self.conv2(self.dropout(inner)))
-        outer = _call(self.shortcut_norm, self.shortcut(x)) if self.projects else x
+        inner = activate(self.norm1(self.conv1(x)))
+        inner = self.norm2(self.conv2(self.dropout(inner)))
+        outer = self.shortcut_norm(self.shortcut(x)) if self.projects else x
         return activate(outer + inner)
 
 
@@ -112,14 +107,10 @@ class ResidualNetwork(nnx.Module):
         self.activation = style.activation
 
     def __call__(self, x: jax.Array) -> jax.Array:
-        x = ACTIVATIONS[self.activation](_call(self.stem_norm, self.stem(x)))
+        x = ACTIVATIONS[self.activation](self.stem_norm(self.stem(x)))
         for name in self.blocks:
             x = getattr(self, name)(x)
         return self.head(jnp.mean(x, axis=(1, 2)))
-
-
-def _call(module: Any, x: jax.Array) -> jax.Array:
-    return module(x)
 
 
 @dataclass(frozen=True)
@@ -146,7 +137,7 @@ class ResNetFRN(Spec):
     def build(self, example_shape: tuple[int, ...], rngs: nnx.Rngs) -> nnx.Module:
         channels = require_image(example_shape, 4)[2]
 
-        def norm(width: int, rngs: nnx.Rngs) -> nnx.Module:
+        def norm(width: int, rngs: nnx.Rngs) -> FilterResponseNorm:
             return FilterResponseNorm(width, self.threshold)
 
         style = Style(norm, self.activation, bias=True, padding="SAME", dropout=self.dropout)

@@ -16,7 +16,7 @@ import numpy as np
 
 from symbayes import specs, symmetry, trees
 from symbayes.draws import Draws, Run, RunError
-from symbayes.draws.draws import Segment
+from symbayes.draws.draws import DerivedSegment, read_segment
 from symbayes.draws.files import file_sha256
 from symbayes.engine import reopen
 from symbayes.report.symmetry.distances import LayerDistance, distances
@@ -85,7 +85,7 @@ def align_run(
 def _configuration(run: Run, to: str | Path, by: Any, restarts: int, seed: int) -> dict[str, Any]:
     """That of the source, with what was done to its draws."""
     kept = {key: value for key, value in run.config.items() if key not in ("created", "observers")}
-    size = _block_size(run.draws)
+    size = run.draws.draws_within(BLOCK_BYTES)
     blocks = sum(-(-segment.draws // size) for segment in run.draws.segments)
     how = {"to": str(to), "by": _described(by), "restarts": restarts, "seed": seed}
     origin = {"journal": file_sha256(run.path / "journal.jsonl")}
@@ -129,12 +129,11 @@ def _write(out: Path, config: Mapping[str, Any], alignment: Alignment, progress:
     total = draws.chains * len(draws)
     with Run.write(out, config) as run:
         done = 0
-        for number, block in enumerate(draws.blocks(_block_size(draws))):
+        for number, block in enumerate(draws.blocks(draws.draws_within(BLOCK_BYTES))):
             done += block.chains * len(block)
             if number >= run.blocks:
                 (segment,) = block.segments
-                arrays = {name: segment.read(name, slice(None)) for name in segment.shapes()}
-                run.commit(arrays, len(block), {"done": np.array(done)}, {"draws": done})
+                run.commit(read_segment(segment), len(block), {"done": np.array(done)}, {"draws": done})
             progress("writing", done, total)
         elements = alignment.elements
         named = {"permutations": elements.permutations, "signs": elements.signs}
@@ -142,25 +141,12 @@ def _write(out: Path, config: Mapping[str, Any], alignment: Alignment, progress:
         run.save_observed("alignment", {name: np.asarray(array) for name, array in arrays.items()})
 
 
-def _block_size(draws: Draws) -> int:
-    each = 4 * draws.chains * sum(int(np.prod(shape)) for shape in draws.shapes.values())
-    return max(1, BLOCK_BYTES // each)
-
-
 @dataclass(frozen=True, eq=False)
-class _Watched:
+class _Watched(DerivedSegment):
     """A segment that says how many of its draws are read, each time one of its arrays is."""
 
-    segment: Segment
     name: str
     seen: Callable[[int], Any]
-
-    @property
-    def draws(self) -> int:
-        return self.segment.draws
-
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        return self.segment.shapes()
 
     def read(self, name: str, draws: slice, rows: slice = slice(None)) -> np.ndarray:
         array = self.segment.read(name, draws, rows)

@@ -18,9 +18,9 @@ from symbayes.symmetry.criterion import Found
 from symbayes.symmetry.frame import Plan
 from symbayes.symmetry.observe import Observed, observe
 from symbayes.symmetry.reference import climb
+from symbayes.symmetry.scales import require_scale
 from symbayes.symmetry.stack import Stack
 from symbayes.symmetry.terms import Term, terms_of
-from symbayes.symmetry.weights import Weights
 
 TIES = 1e-2
 """The size of the weights' inner product, relative to that of the activations'."""
@@ -47,17 +47,16 @@ class Activations:
     scale: str | None = "minimal-mass"
 
     def __post_init__(self) -> None:
-        Weights(self.scale)  # refuses an unknown scale
+        require_scale(self.scale)
 
     def elements(
         self, stack: Stack, reference: Mapping[str, np.ndarray] | None, restarts: int, seed: int
     ) -> Found:
-        """Elements for all draws, to a reference or jointly."""
         _, flat = next(iter(stack.blocks()))
         example = trees.index(flat, 0)
         seen = measured(observe(self.apply, stack.group, example, self.x), stack.group, example)
         plan = ActivationPlan(stack.group, seen)
-        return climb(Weights(self.scale), stack, plan, reference, restarts, seed, plan.notes)
+        return climb(self.scale, stack, plan, reference, restarts, seed, plan.notes)
 
 
 @dataclass(frozen=True)

@@ -36,9 +36,12 @@ class Ascent:
     plan: Plan
     reference: Sequence[np.ndarray]
     frame: Frame
-    grams: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)
-    pending: set[str] = field(default_factory=set)
-    steps: int = 0
+    grams: dict[tuple[int, int], np.ndarray] = field(default_factory=dict, init=False)
+    pending: set[str] = field(init=False)
+    """The steps that may gain something."""
+    least: dict[str, float] = field(init=False)
+    """What each step must gain."""
+    steps: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
         self.pending = set(self.plan.touched)

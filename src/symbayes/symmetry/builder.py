@@ -99,10 +99,14 @@ class Builder:
 
     def along(
         self, law: Law, value: Value, axes: Iterable[int], shape: Sequence[int], dtype: Any, reason: str
-    ):
+    ) -> Value:
         """An operation that mixes the entries of some axes in an order that matters, and keeps the others."""
         axes = set(axes)
         labels = [("in", k) if k in axes else k for k in range(len(value.shape))]
         out_labels = [("out", k) if k in axes else k for k in range(len(shape))]
         pins = {label: reason for label in [*labels, *out_labels] if isinstance(label, tuple)}
         return self.link(law, [value], [labels], out_labels, shape, dtype, pins)
+
+
+Rule = Callable[[Builder, Any, list[Value]], list[Value]]
+"""Writes the steps of one equation of a jaxpr on these operands, and gives its results."""

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from symbayes import trees
 from symbayes.draws import Draws
-from symbayes.symmetry.element import Element
 from symbayes.symmetry.frame import Frame, Place, Plan
 from symbayes.symmetry.group import Symmetry
 from symbayes.symmetry.incoming import Through, in_order, throughs
 from symbayes.symmetry.minimal_mass import smallest
+from symbayes.symmetry.scales import log_scales, require_scale
 from symbayes.symmetry.stack import Elements, Stack
 from symbayes.symmetry.terms import parents_first
-from symbayes.symmetry.unit_norm import unit_norm
 
 
 def canonical(
@@ -31,20 +29,17 @@ def canonical(
     summed squares become smallest.  Signs: of each unit's incoming weights the largest in size is positive.
     Order: units by their largest incoming weight (the maximum over all of them), largest first.
     """
-    if scale not in ("unit-norm", "minimal-mass", None):
-        raise ValueError(f"scale is 'unit-norm', 'minimal-mass' or None, not {scale!r}")
+    require_scale(scale)
     if order not in ("sort", None):
         raise ValueError(f"order is 'sort' or None, not {order!r}")
     stack, plan = Stack.of(draws, group), Plan(group)
     rules = in_order({name: _incoming(name, plan) for name in plan.sign_over})
     elements = Elements(stack)
     for ids, flat in stack.blocks():
-        logs = _log_scales(group, flat, scale)
+        # Unlike an alignment, a canonical form has to be unique: a unit without one is refused.
+        logs = smallest(group, flat)[0] if scale == "minimal-mass" else log_scales(scale, group, flat)
         for k, number in enumerate(map(int, ids)):
-            arrays = plan.cut({name: leaf[k] for name, leaf in flat.items()})
-            still = plan.unmoved()
-            start = Element(still.permutations, still.signs, {name: log[k] for name, log in logs.items()})
-            frame = Frame.start(plan, arrays, start)
+            frame = Frame.at_scales(plan, trees.index(flat, k), trees.index(logs, k))
             for sign, places in rules:
                 frame.flip(sign, _signs(frame, places))
             if order == "sort":
@@ -52,15 +47,6 @@ def canonical(
                     frame.move(name, np.argsort(-largest_incoming(frame, name), axis=-1, kind="stable"))
             elements[number] = frame.element()
     return stack.moved(elements.batch())
-
-
-def _log_scales(
-    group: Symmetry, flat: Mapping[str, np.ndarray], scale: str | None
-) -> Mapping[str, np.ndarray]:
-    if scale is None or not group.scales:
-        count = len(next(iter(flat.values())))
-        return {factor.name: np.zeros((count, factor.size)) for factor in group.scales}
-    return unit_norm(group, flat) if scale == "unit-norm" else smallest(group, flat)[0]
 
 
 def _incoming(sign: str, plan: Plan) -> list[Through]:

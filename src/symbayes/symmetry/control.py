@@ -16,7 +16,7 @@ import numpy as np
 
 from symbayes import trees
 from symbayes.draws import Draws
-from symbayes.draws.draws import VARIABLES, MemorySegment, Segment
+from symbayes.draws.draws import VARIABLES, DerivedSegment, MemorySegment, Segment
 from symbayes.symmetry.stack import BLOCK_BYTES, Stack
 
 Sample = Callable[[jax.Array], trees.Tree]
@@ -37,29 +37,19 @@ def null_draws(stack: Stack, sample: Sample | None = None, seed: int = 0) -> Dra
     start = 0
     for segment in stack.draws.segments:
         null = NullSegment(segment, start, frozenset(names), leaf)
-        if isinstance(segment, MemorySegment):
-            null = MemorySegment({name: null.read(name, slice(None)) for name in null.shapes()}, null.draws)
-        segments.append(null)
+        segments.append(MemorySegment.of(null) if isinstance(segment, MemorySegment) else null)
         start += segment.draws
     draws = Draws(segments)
     return draws if stack.tree is None else trees.index(draws.variables, 0)
 
 
 @dataclass(frozen=True)
-class NullSegment:
+class NullSegment(DerivedSegment):
     """A segment of draws with noise in the place of its parameters."""
 
-    segment: Segment
     start: int
     names: frozenset[str]
     leaf: Leaf
-
-    @property
-    def draws(self) -> int:
-        return self.segment.draws
-
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        return self.segment.shapes()
 
     def read(self, name: str, draws: slice, rows: slice = slice(None)) -> np.ndarray:
         path = name.removeprefix(f"{VARIABLES}/")

@@ -16,14 +16,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from symbayes import trees
-from symbayes.symmetry.element import Element
-from symbayes.symmetry.frame import Plan
+from symbayes.symmetry.element import Element, spread
 from symbayes.symmetry.group import Symmetry
 from symbayes.symmetry.members import Factor
 from symbayes.symmetry.observe import Observed
 from symbayes.symmetry.sites import Entry
-from symbayes.symmetry.terms import Term, spread, terms_of
-from symbayes.symmetry.trial import generic
+from symbayes.symmetry.terms import Term, terms_of
+from symbayes.symmetry.trial import generic, shuffled
 
 TOLERANCE = 1e-2
 """How far, relative to its size, an activation may be from where it should have moved."""
@@ -43,16 +42,11 @@ def measured(seen: Observed, group: Symmetry, example: Mapping[str, np.ndarray])
     def moved(element: Element) -> dict[str, np.ndarray]:
         return {path: np.asarray(leaf) for path, leaf in run(element, flat, seen.inputs).items()}
 
-    rng = np.random.default_rng(0)
-    still = Plan(group).unmoved()
+    still = group.unmoved()
+    drawn = shuffled(still, spread=0.0)
     base = moved(still)
     entries: dict[str, list[Entry]] = defaultdict(list)
     failed = set()
-    drawn = Element(
-        {name: rng.permuted(rows, axis=-1) for name, rows in still.permutations.items()},
-        {name: rng.choice(np.array([-1, 1], np.int8), s.shape) for name, s in still.signs.items()},
-        still.log_scales,
-    )
     for sign in group.signs:
         after = moved(dataclasses.replace(still, signs=still.signs | {sign.name: drawn.signs[sign.name]}))
         values = drawn.signs[sign.name].reshape(group.indices.shape(sign.over))

@@ -81,9 +81,9 @@ def _without_failures(
 
     Permutations that fail are pinned.
     """
-    still = trial.identity()
+    still = trial.group.unmoved()
     dropped: list[str] = []
-    kept = trial.identity()
+    kept = trial.group.unmoved()
 
     def holds(kind: str, member: Permutation | Factor) -> bool:
         alone = getattr(still, kind) | {member.name: getattr(drawn, kind)[member.name]}
@@ -112,7 +112,7 @@ def _without_failures(
 def _invariances(trial: Trial, count: int) -> tuple[Factor, ...]:
     """The scalings that only an epsilon spoils, with the relative change when all are doubled."""
     loose = trial.group.scales[len(trial.group.scales) - count :]
-    element = trial.identity()
+    element = trial.group.unmoved()
     for factor in loose:
         element.log_scales[factor.name] += np.log(2.0)
     error = trial.change(element) / (trial.size or 1.0) if loose else 0.0

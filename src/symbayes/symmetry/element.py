@@ -8,13 +8,16 @@ a permutation depends on other indices it has one row for each of their values (
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+
+Shaped = TypeVar("Shaped", np.ndarray, jax.Array)
 
 
 @jax.tree_util.register_dataclass
@@ -27,6 +30,19 @@ class Element:
     permutations: dict[str, Any]
     signs: dict[str, Any]
     log_scales: dict[str, Any]
+
+    def without_scales(self, log_scales: Mapping[str, Any]) -> Element:
+        """This element, and then these log-scales undone place by place: into the scales of a reference."""
+        left = {name: log - log_scales[name] for name, log in self.log_scales.items()}
+        return dataclasses.replace(self, log_scales=left)
+
+
+def spread(array: Shaped, places: Sequence[int], rank: int) -> Shaped:
+    """An array as one of `rank` axes, with each of its axes at its place."""
+    shape = [1] * rank
+    for place, size in zip(places, array.shape, strict=True):
+        shape[place] = size
+    return array.transpose(np.argsort(places)).reshape(shape)
 
 
 @dataclass(frozen=True)
@@ -44,12 +60,7 @@ class Indices:
 
     def spread(self, array: jax.Array, names: Sequence[str], places: Sequence[int], rank: int) -> jax.Array:
         """An array over the named indices as one of `rank` axes, with each index at its place."""
-        array = jnp.reshape(array, self.shape(names))
-        order = sorted(range(len(names)), key=lambda k: places[k])
-        shape = [1] * rank
-        for k in order:
-            shape[places[k]] = self.sizes[names[k]]
-        return jnp.reshape(jnp.transpose(array, order), shape)
+        return spread(jnp.reshape(array, self.shape(names)), places, rank)
 
     def source(self, element: Element, names: Sequence[str], place: int) -> jax.Array:
         """Where the index at this place comes from, as an array that broadcasts over the named indices."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +13,9 @@ import numpy as np
 from symbayes.symmetry.element import Element
 from symbayes.symmetry.group import Symmetry
 from symbayes.symmetry.terms import Term, multiplied, parents_first, permuted, terms_of
+
+OWN_SIGNS = 6
+"""The most signs of an index that are chosen with its permutation, since all their values are tried."""
 
 
 @dataclass(frozen=True)
@@ -48,12 +52,11 @@ class Plan:
     @cached_property
     def own(self) -> dict[str, tuple[str, ...]]:
         """The signs that every unit of an index has for itself: they are chosen with its permutation."""
-        return {
-            name: tuple(s for s, found in self.sign_over.items() if set(found) == {*self.over[name], name})[
-                :6
-            ]
-            for name in self.over
-        }
+        found = {}
+        for name, outer in self.over.items():
+            signs = (sign for sign, over in self.sign_over.items() if set(over) == {*outer, name})
+            found[name] = tuple(itertools.islice(signs, OWN_SIGNS))
+        return found
 
     @cached_property
     def places(self) -> dict[str, list[Place]]:
@@ -116,15 +119,6 @@ class Plan:
         """The terms of one network's parameters."""
         return [np.asarray(term.take(flat[term.path]), np.float32, order="C") for term in self.terms]
 
-    def unmoved(self) -> Element:
-        """The identity, in NumPy."""
-        group = self.group
-        return Element(
-            {p.name: np.tile(np.arange(p.size, dtype=np.int32), (p.copies, 1)) for p in group.permutations},
-            {s.name: np.ones(s.size, np.int8) for s in group.signs},
-            {s.name: np.zeros(s.size, np.float32) for s in group.scales},
-        )
-
 
 @dataclass
 class Frame:
@@ -159,6 +153,15 @@ class Frame:
         for name in plan.scale_over:
             frame.scale(name, np.asarray(element.log_scales[name]))
         return frame
+
+    @classmethod
+    def at_scales(
+        cls, plan: Plan, flat: Mapping[str, np.ndarray], log_scales: Mapping[str, np.ndarray]
+    ) -> Frame:
+        """A network as it was read, but for its scales."""
+        still = plan.group.unmoved()
+        element = Element(still.permutations, still.signs, dict(log_scales))
+        return cls.start(plan, plan.cut(flat), element)
 
     def move(self, name: str, rows: np.ndarray) -> None:
         """Permute an index: the unit at place i becomes the one that was at ``rows[i]``."""

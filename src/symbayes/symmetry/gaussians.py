@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,8 +14,9 @@ from symbayes import trees
 from symbayes.symmetry.element import Element
 from symbayes.symmetry.frame import Frame, Plan
 from symbayes.symmetry.group import Symmetry
+from symbayes.symmetry.scales import log_scales_of_one, require_scale
+from symbayes.symmetry.starts import best_match
 from symbayes.symmetry.terms import Term, terms_of
-from symbayes.symmetry.weights import Weights
 
 DEVIATIONS = "deviations/"
 
@@ -54,20 +54,15 @@ def match_gaussians(
     """
     if restarts < 1:
         raise ValueError(f"restarts counts the starts, so it is at least 1, not {restarts}")
-    plan, by = GaussianPlan(group), Weights(scale)
+    require_scale(scale)
+    plan = GaussianPlan(group)
     ours = _flat(group, mean, deviation, "the Gaussian")
     theirs = _flat(group, to_mean, to_deviation, "the reference")
-    scales = _log_scales(by, group, theirs)
-    target = _start(plan, theirs, scales).arrays
-    frame = _start(plan, ours, _log_scales(by, group, ours))
-    climbs = [
-        by.match(plan, target, frame.copy(), restart, np.random.default_rng((seed, restart)))
-        for restart in range(restarts)
-    ]
-    best = max(climbs, key=lambda climb: climb.objective()).frame
-    found = best.element()
-    logs = {name: log - scales[name] for name, log in found.log_scales.items()}
-    element = jax.tree.map(jnp.asarray, Element(found.permutations, found.signs, logs))
+    scales = log_scales_of_one(scale, group, theirs)
+    target = Frame.at_scales(plan, theirs, scales).arrays
+    frame = Frame.at_scales(plan, ours, log_scales_of_one(scale, group, ours))
+    best = best_match(plan, target, frame, restarts, (seed,)).frame
+    element = jax.tree.map(jnp.asarray, best.element().without_scales(scales))
     # Deviations have no sign.
     unsigned = dataclasses.replace(element, signs=jax.tree.map(jnp.abs, element.signs))
     spread = trees.unflatten({path: ours[f"{DEVIATIONS}{path}"] for path in group.shapes})
@@ -104,16 +99,6 @@ def _flat(group: Symmetry, mean: trees.Tree, deviation: trees.Tree, whose: str) 
         if np.any(given[path] < 0):
             raise ValueError(f"the parameter {path!r} of {whose} has a negative deviation")
     return means | {f"{DEVIATIONS}{path}": leaf for path, leaf in given.items()}
-
-
-def _log_scales(by: Weights, group: Symmetry, flat: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    ones = {path: flat[path][None] for path in group.shapes}
-    return {name: log[0] for name, log in by.log_scales(group, ones).items()}
-
-
-def _start(plan: Plan, flat: Mapping[str, np.ndarray], logs: Mapping[str, np.ndarray]) -> Frame:
-    still = plan.unmoved()
-    return Frame.start(plan, plan.cut(flat), Element(still.permutations, still.signs, dict(logs)))
 
 
 def _squared_distance(a: list[np.ndarray], b: list[np.ndarray]) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
@@ -13,10 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from symbayes import trees
-from symbayes.symmetry import element as elements
 from symbayes.symmetry import table
 from symbayes.symmetry.acting import act_rows, in_place
-from symbayes.symmetry.element import Element, Indices
+from symbayes.symmetry.element import Element, Indices, compose, inverse
 from symbayes.symmetry.members import Factor, Permutation, Pinned
 from symbayes.symmetry.sites import Entry, Parts, Site, move, sites_of
 from symbayes.symmetry.transpositions import Key, random_permutation
@@ -47,7 +46,7 @@ class Symmetry:
     scale_dimension: int
     invariances: tuple[Factor, ...] = ()
     pinned: tuple[Pinned, ...] = ()
-    dropped: tuple[str, ...] = field(default=())
+    dropped: tuple[str, ...] = ()
 
     @cached_property
     def log10_permutations(self) -> float:
@@ -82,10 +81,14 @@ class Symmetry:
     # ------------------------------------------------------------------ elements
 
     def identity(self) -> Element:
+        return jax.tree.map(jnp.asarray, self.unmoved())
+
+    def unmoved(self) -> Element:
+        """The identity, in NumPy."""
         return Element(
-            {p.name: jnp.tile(jnp.arange(p.size), (p.copies, 1)) for p in self.permutations},
-            {s.name: jnp.ones(s.size, jnp.int8) for s in self.signs},
-            {s.name: jnp.zeros(s.size) for s in self.scales},
+            {p.name: np.tile(np.arange(p.size), (p.copies, 1)) for p in self.permutations},
+            {s.name: np.ones(s.size, np.int8) for s in self.signs},
+            {s.name: np.zeros(s.size) for s in self.scales},
         )
 
     def random_element(
@@ -124,11 +127,11 @@ class Symmetry:
 
     def compose(self, a: Element, b: Element) -> Element:
         """The element that acts as b, then a."""
-        return elements.compose(self.indices, self.over, a, b)
+        return compose(self.indices, self.over, a, b)
 
     def inverse(self, a: Element) -> Element:
         """The element that undoes a."""
-        return elements.inverse(self.indices, self.over, a)
+        return inverse(self.indices, self.over, a)
 
     # ------------------------------------------------------------------ acting
 

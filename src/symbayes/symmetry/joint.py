@@ -18,9 +18,9 @@ from threadpoolctl import threadpool_limits
 
 from symbayes import trees
 from symbayes.symmetry.ascent import Ascent
-from symbayes.symmetry.criterion import Matcher
 from symbayes.symmetry.element import Element
 from symbayes.symmetry.frame import Frame, Plan
+from symbayes.symmetry.scales import log_scales_of_all
 from symbayes.symmetry.stack import Elements, Stack
 from symbayes.symmetry.starts import in_sequence
 
@@ -34,18 +34,17 @@ Network = tuple[int, dict[str, np.ndarray]]
 """A network's number and its parameters."""
 
 
-def joint(stack: Stack, plan: Plan, by: Matcher, restarts: int, seed: int) -> tuple[Element, np.ndarray]:
+def joint(
+    scale: str | None, stack: Stack, plan: Plan, restarts: int, seed: int
+) -> tuple[Element, np.ndarray]:
     """One element per draw that brings all draws near one another, and how the objective rose."""
-    logs = {scale.name: np.zeros((stack.count, scale.size)) for scale in plan.group.scales}
-    for ids, flat in stack.blocks():
-        for name, found in by.log_scales(plan.group, flat).items():
-            logs[name][ids] = found
+    start = stack.elements(log_scales=log_scales_of_all(scale, stack))
     climbs = []
     # One thread for each network serves better than many for each product of matrices.
     with threadpool_limits(1, "blas"), ThreadPoolExecutor() as threads:
         for restart in range(restarts):
             rng = np.random.default_rng((seed, restart)) if restart else None
-            climb = _JointClimb(stack, plan, Elements(stack, logs), threads, rng)
+            climb = _JointClimb(stack, plan, Elements(stack, start), threads, rng)
             climb.run()
             climbs.append(climb)
     best = max(climbs, key=lambda climb: climb.history[-1])

@@ -51,7 +51,7 @@ def power(exponent: Fraction | int, parity: Rule = FIXED) -> Law:
 
 ELEMENTWISE: dict[str, Law] = {
     **dict.fromkeys(["add", "sub", "add_any", "neg", "copy", "copy_p", "real", "imag", "conj"], LINEAR),
-    **dict.fromkeys(["stop_gradient", "reduce_precision", "optimization_barrier", "select_n"], LINEAR),
+    **dict.fromkeys(["stop_gradient", "reduce_precision", "select_n"], LINEAR),
     **dict.fromkeys(["max", "min", "clamp"], ORDER),
     **dict.fromkeys(["lt", "le", "gt", "ge"], COMPARE),
     **dict.fromkeys(["eq", "ne"], Law(AGREE, AGREE)),
@@ -61,7 +61,7 @@ ELEMENTWISE: dict[str, Law] = {
     **dict.fromkeys(
         ["exp", "exp2", "expm1", "log", "log1p", "logistic", "erfc", "lgamma", "digamma"], OPAQUE
     ),
-    **dict.fromkeys(["floor", "ceil", "pow", "atan2", "rem", "nextafter", "acos", "acosh", "igamma"], OPAQUE),
+    **dict.fromkeys(["floor", "ceil", "atan2", "rem", "nextafter", "acos", "acosh", "igamma"], OPAQUE),
     **dict.fromkeys(["and", "or", "xor", "not", "shift_left", "shift_right_logical"], OPAQUE),
     **dict.fromkeys(
         ["shift_right_arithmetic", "population_count", "clz", "log2", "igammac", "polygamma", "zeta"], OPAQUE

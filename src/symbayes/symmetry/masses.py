@@ -39,6 +39,11 @@ class Piece:
         return masses.sum(summed).transpose(order)
 
 
+def unscaled(group: Symmetry, count: int) -> dict[str, np.ndarray]:
+    """Log-scales of zero for so many networks."""
+    return {scale.name: np.zeros((count, scale.size)) for scale in group.scales}
+
+
 def pieces_of(group: Symmetry) -> tuple[Piece, ...]:
     """What scales, in all parameters that have mass."""
     found = []

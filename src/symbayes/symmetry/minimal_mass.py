@@ -19,10 +19,10 @@ import numpy as np
 
 from symbayes import trees
 from symbayes.draws import Draws
-from symbayes.symmetry.element import Element
+from symbayes.symmetry.element import Element, spread
 from symbayes.symmetry.group import Symmetry
-from symbayes.symmetry.masses import Piece, pieces_of
-from symbayes.symmetry.stack import Elements, Stack
+from symbayes.symmetry.masses import Piece, pieces_of, unscaled
+from symbayes.symmetry.stack import Stack
 
 STEPS = 200
 PRECISION = 1e-12
@@ -45,13 +45,13 @@ class MinimalMass:
 def minimal_mass(draws: Draws | trees.Tree, group: Symmetry) -> MinimalMass:
     """Bring every draw to the smallest sum of squares that scalings reach."""
     stack = Stack.of(draws, group)
-    logs = {scale.name: np.zeros((stack.count, scale.size)) for scale in group.scales}
+    logs = unscaled(group, stack.count)
     mass, norm = np.zeros(stack.count), np.zeros(stack.count)
     for ids, flat in stack.blocks():
         found, mass[ids], norm[ids] = smallest(group, flat)
         for name, log in found.items():
             logs[name][ids] = log
-    elements = Elements(stack, logs).batch()
+    elements = jax.tree.map(jnp.asarray, stack.elements(log_scales=logs))
     lead = stack.lead
     return MinimalMass(stack.moved(elements), elements, mass.reshape(lead), norm.reshape(lead))
 
@@ -64,8 +64,7 @@ def smallest(
     refuse_one_sided(group, pieces)
     masses = [piece.measure(flat) for piece in pieces]
     _refuse_dead(group, pieces, masses)
-    count = len(next(iter(flat.values())))
-    return solve(pieces, masses, {scale.name: np.zeros((count, scale.size)) for scale in group.scales})
+    return solve(pieces, masses, unscaled(group, len(next(iter(flat.values())))))
 
 
 def solve(
@@ -95,8 +94,7 @@ def balanced(group: Symmetry, flat: Mapping[str, np.ndarray]) -> dict[str, np.nd
     """Log-scales of smallest mass for a batch; scales without mass on both sides stay as they are."""
     pieces = pieces_of(group)
     masses = [piece.measure(flat) for piece in pieces]
-    count = len(next(iter(flat.values())))
-    start = {scale.name: np.zeros((count, scale.size)) for scale in group.scales}
+    start = unscaled(group, len(next(iter(flat.values()))))
     free = {name: (up > 0) & (down > 0) for name, (up, down) in sides(group, pieces, masses).items()}
     return solve(pieces, masses, start, free)[0]
 
@@ -143,20 +141,14 @@ def _refuse_dead(group: Symmetry, pieces: tuple[Piece, ...], masses: list[np.nda
 # ---------------------------------------------------------------------- the solver
 
 
-def _spread(log: jax.Array, shape: tuple[int, ...], places: tuple[int, ...]) -> jax.Array:
-    full = [1] * len(shape)
-    for place in places:
-        full[place] = shape[place]
-    return log.reshape([shape[place] for place in places]).transpose(np.argsort(places)).reshape(full)
-
-
 def _scaled(pieces: tuple[Piece, ...], masses: list[jax.Array], logs: Logs) -> list[jax.Array]:
     """The masses after scaling."""
     found = []
     for piece, mass in zip(pieces, masses, strict=True):
         for acting in piece.acting:
             factor = jnp.exp(2 * acting.exponent * logs[acting.name])
-            mass = mass * _spread(factor, mass.shape, acting.places)
+            sizes = [mass.shape[place] for place in acting.places]
+            mass = mass * spread(factor.reshape(sizes), acting.places, mass.ndim)
         found.append(mass)
     return found
 

@@ -115,7 +115,7 @@ def _reshape(step: Reshape) -> None:
 
 def blocks(old: tuple[int, ...], new: tuple[int, ...]) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
     """The smallest groups of consecutive axes that hold as many entries before and after."""
-    blocks = []
+    found = []
     i = j = 0
     while i < len(old) or j < len(new):
         ins, outs, a, b = [], [], 1, 1
@@ -128,8 +128,8 @@ def blocks(old: tuple[int, ...], new: tuple[int, ...]) -> list[tuple[tuple[int, 
                 outs.append(j)
                 b *= new[j]
                 j += 1
-        blocks.append((tuple(ins), tuple(outs)))
-    return blocks
+        found.append((tuple(ins), tuple(outs)))
+    return found
 
 
 def _regroup(terms: list[Term], sizes: list[int]) -> list[Term]:

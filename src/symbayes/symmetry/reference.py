@@ -10,12 +10,14 @@ import numpy as np
 
 from symbayes import trees
 from symbayes.draws import Draws
-from symbayes.symmetry.criterion import Found, Matcher
+from symbayes.symmetry.criterion import Found
 from symbayes.symmetry.element import Element
 from symbayes.symmetry.frame import Frame, Plan
 from symbayes.symmetry.group import Symmetry
 from symbayes.symmetry.joint import joint
+from symbayes.symmetry.scales import log_scales, log_scales_of_one
 from symbayes.symmetry.stack import Elements, Stack
+from symbayes.symmetry.starts import best_match
 
 
 def reference_of(to: Draws | trees.Tree, group: Symmetry) -> dict[str, np.ndarray]:
@@ -37,7 +39,7 @@ def reference_of(to: Draws | trees.Tree, group: Symmetry) -> dict[str, np.ndarra
 
 
 def climb(
-    by: Matcher,
+    scale: str | None,
     stack: Stack,
     plan: Plan,
     reference: Mapping[str, np.ndarray] | None,
@@ -47,33 +49,28 @@ def climb(
 ) -> Found:
     """Elements by coordinate ascent: to the reference, or without one jointly."""
     if reference is None:
-        return Found(*joint(stack, plan, by, restarts, seed), notes)
-    return Found(*to_reference(stack, plan, by, reference, restarts, seed), notes)
+        return Found(*joint(scale, stack, plan, restarts, seed), notes)
+    return Found(*to_reference(scale, stack, plan, reference, restarts, seed), notes)
 
 
 def to_reference(
-    stack: Stack, plan: Plan, by: Matcher, reference: Mapping[str, np.ndarray], restarts: int, seed: int
+    scale: str | None,
+    stack: Stack,
+    plan: Plan,
+    reference: Mapping[str, np.ndarray],
+    restarts: int,
+    seed: int,
 ) -> tuple[Element, np.ndarray]:
     """One element per draw, each the best of its starts, and the objective before and after."""
-    ones = {name: leaf[None] for name, leaf in reference.items()}
-    scales = {name: log[0] for name, log in by.log_scales(plan.group, ones).items()}
-    still = plan.unmoved()
-    start = Element(still.permutations, still.signs, scales)
-    target = Frame.start(plan, plan.cut(reference), start).arrays
+    scales = log_scales_of_one(scale, plan.group, reference)
+    target = Frame.at_scales(plan, reference, scales).arrays
     found = Elements(stack)
 
     def best(task: tuple[int, dict[str, np.ndarray], dict[str, np.ndarray]]) -> tuple[float, float]:
         number, flat, logs = task
-        frame = Frame.start(plan, plan.cut(flat), Element(still.permutations, still.signs, logs))
-        climbs = []
-        for restart in range(restarts):
-            rng = np.random.default_rng((seed, number, restart))
-            climbs.append(by.match(plan, target, frame.copy(), restart, rng))
-        ascent = max(climbs, key=lambda climb: climb.objective())
-        element = ascent.frame.element()
-        # Into the scales of the reference: place by place, its own are undone.
-        logs = {name: log - scales[name] for name, log in element.log_scales.items()}
-        found[number] = Element(element.permutations, element.signs, logs)
+        frame = Frame.at_scales(plan, flat, logs)
+        ascent = best_match(plan, target, frame, restarts, (seed, number))
+        found[number] = ascent.frame.element().without_scales(scales)
         before = sum(
             float(np.sum(r * v, dtype=np.float64)) for r, v in zip(target, frame.arrays, strict=True)
         )
@@ -82,7 +79,7 @@ def to_reference(
     objective = np.zeros(2)
     with ThreadPoolExecutor() as threads:
         for ids, flat in stack.blocks():
-            logs = by.log_scales(plan.group, flat)
+            logs = log_scales(scale, plan.group, flat)
             tasks = ((int(i), trees.index(flat, k), trees.index(logs, k)) for k, i in enumerate(ids))
             objective += np.sum(list(threads.map(best, tasks)), axis=0)
     return found.batch(), objective

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from symbayes.symmetry.builder import Builder
+from typing import Any
+
+from symbayes.symmetry.builder import Builder, Rule
 from symbayes.symmetry.laws import PRODUCT
-from symbayes.symmetry.program import Value
+from symbayes.symmetry.program import Label, Value
 
 
-def _dot_general(b: Builder, eqn, ins: list[Value]) -> list[Value]:
+def _dot_general(b: Builder, eqn: Any, ins: list[Value]) -> list[Value]:
     (left_sum, right_sum), (left_batch, right_batch) = eqn.params["dimension_numbers"]
     left, right = ins
     left_labels: list = [("left", k) for k in range(len(left.shape))]
@@ -24,7 +26,7 @@ def _dot_general(b: Builder, eqn, ins: list[Value]) -> list[Value]:
     return [b.link(PRODUCT, ins, [left_labels, right_labels], out_labels, aval.shape, aval.dtype)]
 
 
-def _convolution(b: Builder, eqn, ins: list[Value]) -> list[Value]:
+def _convolution(b: Builder, eqn: Any, ins: list[Value]) -> list[Value]:
     """Channels are contracted, per group where there are groups; positions are pinned."""
     aval = eqn.outvars[0].aval
     if eqn.params["batch_group_count"] != 1:
@@ -56,7 +58,9 @@ def _expose_groups(b: Builder, value: Value, axis: int, groups: int, labels: lis
     return b.split_axis(value, axis, [groups, value.shape[axis] // groups])
 
 
-def _label_positions(params, right_shape, left_labels: list, right_labels: list, out_labels: list) -> dict:
+def _label_positions(
+    params: Any, right_shape: tuple[int, ...], left_labels: list, right_labels: list, out_labels: list
+) -> dict[Label, str]:
     """Label the spatial axes; one that the window does not mix goes through."""
     left_spec, right_spec, out_spec = params["dimension_numbers"]
     pins = {}
@@ -77,4 +81,4 @@ def _label_positions(params, right_shape, left_labels: list, right_labels: list,
     return pins
 
 
-RULES = {"dot_general": _dot_general, "conv_general_dilated": _convolution}
+RULES: dict[str, Rule] = {"dot_general": _dot_general, "conv_general_dilated": _convolution}

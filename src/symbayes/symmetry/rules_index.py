@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from symbayes.symmetry.builder import Builder
+from typing import Any
+
+from symbayes.symmetry.builder import Builder, Rule
 from symbayes.symmetry.laws import LINEAR
 from symbayes.symmetry.program import Value
 
 REASON = "looked up by index"
 
 
-def _gather(b: Builder, eqn, ins: list[Value]) -> list[Value]:
+def _gather(b: Builder, eqn: Any, ins: list[Value]) -> list[Value]:
     """Axes taken whole go through, axes that are indexed are pinned, batch axes are aligned."""
     operand, indices = ins
     numbers, sizes = eqn.params["dimension_numbers"], eqn.params["slice_sizes"]
@@ -39,7 +41,7 @@ def _gather(b: Builder, eqn, ins: list[Value]) -> list[Value]:
     return [b.link(LINEAR, [operand, indices], labels, out_labels, aval.shape, aval.dtype, pins)]
 
 
-def _dynamic_slice(b: Builder, eqn, ins):
+def _dynamic_slice(b: Builder, eqn: Any, ins: list[Value]) -> list[Value]:
     value, starts = ins[0], ins[1:]
     aval = eqn.outvars[0].aval
     partial = [k for k, n in enumerate(aval.shape) if n != value.shape[k]]
@@ -56,7 +58,7 @@ def _clipped(start: Value, last: int) -> int:
     return min(max(int(start.constant), 0), last)
 
 
-def _dynamic_update_slice(b: Builder, eqn, ins):
+def _dynamic_update_slice(b: Builder, eqn: Any, ins: list[Value]) -> list[Value]:
     value, update = ins[:2]
     aval = eqn.outvars[0].aval
     partial = {k for k, n in enumerate(update.shape) if n != value.shape[k]}
@@ -67,7 +69,7 @@ def _dynamic_update_slice(b: Builder, eqn, ins):
     return [b.link(LINEAR, [pinned, update], [whole, labels], whole, aval.shape, aval.dtype, pins)]
 
 
-RULES = {
+RULES: dict[str, Rule] = {
     "gather": _gather,
     "dynamic_slice": _dynamic_slice,
     "dynamic_update_slice": _dynamic_update_slice,

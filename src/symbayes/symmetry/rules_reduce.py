@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from symbayes.symmetry.builder import Builder
+from typing import Any
+
+from symbayes.symmetry.builder import Builder, Rule
 from symbayes.symmetry.laws import FIXED, FORGET, LINEAR, OPAQUE, ORDER, Law
 from symbayes.symmetry.program import Value
 
 
-def _reduce(law: Law):
+def _reduce(law: Law) -> Rule:
     """A reduction that does not depend on the order of its axes."""
 
-    def rule(b: Builder, eqn, ins: list[Value]) -> list[Value]:
+    def rule(b: Builder, eqn: Any, ins: list[Value]) -> list[Value]:
         aval = eqn.outvars[0].aval
         gone = set(eqn.params["axes"])
         labels = range(len(ins[0].shape))
@@ -20,7 +22,7 @@ def _reduce(law: Law):
     return rule
 
 
-def _arg(b: Builder, eqn, ins):
+def _arg(b: Builder, eqn: Any, ins: list[Value]) -> list[Value]:
     """The index of an extremum names a place: the axis is pinned."""
     aval = eqn.outvars[0].aval
     gone = set(eqn.params["axes"])
@@ -30,8 +32,8 @@ def _arg(b: Builder, eqn, ins):
     return [b.link(Law(FORGET, FIXED), ins, [labels], kept, aval.shape, aval.dtype, pins)]
 
 
-def _window(law: Law):
-    def rule(b: Builder, eqn, ins):
+def _window(law: Law) -> Rule:
+    def rule(b: Builder, eqn: Any, ins: list[Value]) -> list[Value]:
         p = eqn.params
         pooled = [
             k
@@ -44,15 +46,15 @@ def _window(law: Law):
     return rule
 
 
-def _cumulative(law: Law):
-    def rule(b: Builder, eqn, ins):
+def _cumulative(law: Law) -> Rule:
+    def rule(b: Builder, eqn: Any, ins: list[Value]) -> list[Value]:
         aval = eqn.outvars[0].aval
         return [b.along(law, ins[0], [eqn.params["axis"]], aval.shape, aval.dtype, "accumulated in order")]
 
     return rule
 
 
-def _sort(b: Builder, eqn, ins):
+def _sort(b: Builder, eqn: Any, ins: list[Value]) -> list[Value]:
     """What comes out sorted has an order, what goes in has none (where ties cannot tell)."""
     axis = eqn.params["dimension"] % len(ins[0].shape)
     results = []
@@ -65,7 +67,7 @@ def _sort(b: Builder, eqn, ins):
     return results
 
 
-def _top_k(b: Builder, eqn, ins):
+def _top_k(b: Builder, eqn: Any, ins: list[Value]) -> list[Value]:
     axis = eqn.params.get("axis", -1) % len(ins[0].shape)
     laws = [ORDER, Law(FORGET, FIXED)]
     return [
@@ -74,7 +76,7 @@ def _top_k(b: Builder, eqn, ins):
     ]
 
 
-RULES = {
+RULES: dict[str, Rule] = {
     "reduce_sum": _reduce(LINEAR),
     **dict.fromkeys(["reduce_max", "reduce_min"], _reduce(ORDER)),
     **dict.fromkeys(["reduce_prod", "reduce_and", "reduce_or", "reduce_xor"], _reduce(OPAQUE)),

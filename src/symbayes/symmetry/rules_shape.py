@@ -2,37 +2,40 @@
 
 from __future__ import annotations
 
-from symbayes.symmetry.builder import Builder
+from collections.abc import Sequence
+from typing import Any
+
+from symbayes.symmetry.builder import Builder, Rule
 from symbayes.symmetry.laws import LINEAR
 from symbayes.symmetry.program import Value
 from symbayes.symmetry.slicing import Slicer
 
 
-def _reshape(b: Builder, eqn, ins: list[Value]) -> list[Value]:
+def _reshape(b: Builder, eqn: Any, ins: list[Value]) -> list[Value]:
     aval = eqn.outvars[0].aval
     if eqn.params.get("dimensions") is not None:
         return [b.opaque(ins, aval.shape, aval.dtype, "a reshape in another order")]
     return [b.reshape(ins[0], aval.shape)]
 
 
-def _transpose(b: Builder, eqn, ins):
+def _transpose(b: Builder, eqn: Any, ins: list[Value]) -> list[Value]:
     return [b.relabel(ins[0], eqn.params["permutation"], eqn.outvars[0].aval.shape)]
 
 
-def _squeeze(b: Builder, eqn, ins):
+def _squeeze(b: Builder, eqn: Any, ins: list[Value]) -> list[Value]:
     gone = {k % len(ins[0].shape) for k in eqn.params["dimensions"]}
     kept = [k for k in range(len(ins[0].shape)) if k not in gone]
     return [b.relabel(ins[0], kept, eqn.outvars[0].aval.shape)]
 
 
-def _expand_dims(b: Builder, eqn, ins):
+def _expand_dims(b: Builder, eqn: Any, ins: list[Value]) -> list[Value]:
     shape = eqn.outvars[0].aval.shape
     new = {k % len(shape) for k in eqn.params["dimensions"]}
     old = iter(range(len(ins[0].shape)))
     return [b.relabel(ins[0], [None if k in new else next(old) for k in range(len(shape))], shape)]
 
 
-def _broadcast_in_dim(b: Builder, eqn, ins):
+def _broadcast_in_dim(b: Builder, eqn: Any, ins: list[Value]) -> list[Value]:
     shape = eqn.params["shape"]
     order: list[int | None] = [None] * len(shape)
     for k, axis in enumerate(eqn.params["broadcast_dimensions"]):
@@ -41,7 +44,7 @@ def _broadcast_in_dim(b: Builder, eqn, ins):
     return [b.relabel(ins[0], order, shape)]
 
 
-def _tile(b: Builder, eqn, ins):
+def _tile(b: Builder, eqn: Any, ins: list[Value]) -> list[Value]:
     """Copies side by side: a new axis in front of each, merged with it."""
     value, reps = ins[0], eqn.params["reps"]
     order = [k for axis in range(len(value.shape)) for k in (None, axis)]
@@ -49,11 +52,11 @@ def _tile(b: Builder, eqn, ins):
     return [b.reshape(b.relabel(value, order, shape), eqn.outvars[0].aval.shape)]
 
 
-def _concatenate(b: Builder, eqn, ins):
+def _concatenate(b: Builder, eqn: Any, ins: list[Value]) -> list[Value]:
     return [b.concat(ins, eqn.params["dimension"])]
 
 
-def _slice(b: Builder, eqn, ins):
+def _slice(b: Builder, eqn: Any, ins: list[Value]) -> list[Value]:
     aval = eqn.outvars[0].aval
     starts, strides = eqn.params["start_indices"], eqn.params["strides"]
     strided = [k for k, s in enumerate(strides or ()) if s != 1 and aval.shape[k] > 1]
@@ -65,7 +68,7 @@ def _slice(b: Builder, eqn, ins):
     return [_piece(b, value, starts, aval.shape)]
 
 
-def _piece(b: Builder, value: Value, starts, shape) -> Value:
+def _piece(b: Builder, value: Value, starts: Sequence[int], shape: Sequence[int]) -> Value:
     """A slice; along a single axis it is taken before the computation where that tells more."""
     partial = [k for k, n in enumerate(shape) if n != value.shape[k]]
     if len(partial) == 1:
@@ -75,7 +78,7 @@ def _piece(b: Builder, value: Value, starts, shape) -> Value:
     return b.slice(value, starts, shape)
 
 
-def _split(b: Builder, eqn, ins):
+def _split(b: Builder, eqn: Any, ins: list[Value]) -> list[Value]:
     axis, start, results = eqn.params["axis"], 0, []
     for var in eqn.outvars:
         starts = [0] * len(ins[0].shape)
@@ -85,7 +88,7 @@ def _split(b: Builder, eqn, ins):
     return results
 
 
-def _stack(b: Builder, eqn, ins):
+def _stack(b: Builder, eqn: Any, ins: list[Value]) -> list[Value]:
     axis, shape = eqn.params["axis"], list(ins[0].shape)
     order: list[int | None] = [*range(len(shape))]
     order.insert(axis, None)
@@ -93,7 +96,7 @@ def _stack(b: Builder, eqn, ins):
     return [b.concat([b.relabel(value, order, shape) for value in ins], axis)]
 
 
-def _unstack(b: Builder, eqn, ins):
+def _unstack(b: Builder, eqn: Any, ins: list[Value]) -> list[Value]:
     value, axis = ins[0], eqn.params["axis"]
     rest = [k for k in range(len(value.shape)) if k != axis]
     results = []
@@ -104,7 +107,7 @@ def _unstack(b: Builder, eqn, ins):
     return results
 
 
-def _pad(b: Builder, eqn, ins):
+def _pad(b: Builder, eqn: Any, ins: list[Value]) -> list[Value]:
     """Padding after or before is concatenation; between or by a negative number pins the axis."""
     value, filling = ins
     for axis, padding in enumerate(eqn.params["padding_config"]):
@@ -124,12 +127,12 @@ def _with(shape: list[int], axis: int, size: int) -> list[int]:
     return [size if k == axis else n for k, n in enumerate(shape)]
 
 
-def _rev(b: Builder, eqn, ins):
+def _rev(b: Builder, eqn: Any, ins: list[Value]) -> list[Value]:
     aval = eqn.outvars[0].aval
     return [b.along(LINEAR, ins[0], eqn.params["dimensions"], aval.shape, aval.dtype, "reversed")]
 
 
-RULES = {
+RULES: dict[str, Rule] = {
     "reshape": _reshape,
     "transpose": _transpose,
     "squeeze": _squeeze,

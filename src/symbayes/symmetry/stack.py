@@ -13,7 +13,7 @@ import numpy as np
 
 from symbayes import trees
 from symbayes.draws import Draws
-from symbayes.draws.draws import VARIABLES, MemorySegment, Segment
+from symbayes.draws.draws import VARIABLES, DerivedSegment, MemorySegment, Segment
 from symbayes.symmetry.element import Element
 from symbayes.symmetry.group import Symmetry
 
@@ -57,9 +57,8 @@ class Stack:
 
     def blocks(self) -> Iterator[tuple[np.ndarray, dict[str, np.ndarray]]]:
         """The numbers of some draws, and their parameters by name with these draws as first axis."""
-        each = 4 * self.draws.chains * sum(int(np.prod(shape)) for shape in self.draws.shapes.values())
         start = 0
-        for block in self.draws.blocks(max(1, BLOCK_BYTES // max(1, each))):
+        for block in self.draws.blocks(self.draws.draws_within(BLOCK_BYTES)):
             stop = start + len(block)
             ids = (np.arange(self.draws.chains)[:, None] * len(self.draws) + np.arange(start, stop)).ravel()
             flat = {
@@ -102,10 +101,12 @@ class Stack:
         # In NumPy, where slicing costs next to nothing.
         elements = jax.tree.map(np.asarray, elements)
         chained = elements if self.tree is None else trees.index(elements, None)
-        segments, start = [], 0
+        segments: list[Segment] = []
+        start = 0
         for segment in self.draws.segments:
             here = trees.index(chained, (slice(None), slice(start, start + segment.draws)))
-            segments.append(_in_memory(MovedSegment(segment, self.group, here)))
+            moved = MovedSegment(segment, self.group, here)
+            segments.append(MemorySegment.of(moved) if isinstance(segment, MemorySegment) else moved)
             start += segment.draws
         found = Draws(segments)
         if self.tree is None:
@@ -116,13 +117,14 @@ class Stack:
 class Elements:
     """One element per draw, by the draw's number."""
 
-    def __init__(self, stack: Stack, log_scales: Mapping[str, np.ndarray] | None = None):
-        flat = stack.elements(log_scales=log_scales)
+    def __init__(self, stack: Stack, batch: Element | None = None):
+        """Those of a batch with the draws' leading axes, or the identity for each."""
+        batch = stack.elements() if batch is None else batch
         n = len(stack.lead)
         self.stack = stack
         self.parts = [
-            {name: leaf.reshape(-1, *leaf.shape[n:]) for name, leaf in part.items()}
-            for part in (flat.permutations, flat.signs, flat.log_scales)
+            {name: np.array(leaf).reshape(-1, *leaf.shape[n:]) for name, leaf in part.items()}
+            for part in (batch.permutations, batch.signs, batch.log_scales)
         ]
 
     def __getitem__(self, number: int) -> Element:
@@ -146,19 +148,11 @@ class Elements:
 
 
 @dataclass(frozen=True)
-class MovedSegment:
+class MovedSegment(DerivedSegment):
     """A segment of draws that moves what it reads by one element per draw."""
 
-    segment: Segment
     group: Symmetry
     elements: Element
-
-    @property
-    def draws(self) -> int:
-        return self.segment.draws
-
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        return self.segment.shapes()
 
     def read(self, name: str, draws: slice, rows: slice = slice(None)) -> np.ndarray:
         path = name.removeprefix(f"{VARIABLES}/")
@@ -170,12 +164,6 @@ class MovedSegment:
         moved = moved.reshape(array.shape)
         # A view of some rows would keep all of them in memory.
         return moved if moved.ndim == 2 else moved[:, :, rows].copy()
-
-
-def _in_memory(moved: MovedSegment) -> MemorySegment | MovedSegment:
-    if not isinstance(moved.segment, MemorySegment):
-        return moved
-    return MemorySegment({name: moved.read(name, slice(None)) for name in moved.shapes()}, moved.draws)
 
 
 def _like(tree: trees.Tree, flat: Mapping[str, Any], prefix: str = "") -> Any:

@@ -3,13 +3,47 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 
 from symbayes.symmetry.ascent import Ascent
-from symbayes.symmetry.frame import Place
+from symbayes.symmetry.frame import Frame, Place, Plan
 from symbayes.symmetry.terms import parents_first
+
+
+def best_match(
+    plan: Plan, reference: Sequence[np.ndarray], frame: Frame, restarts: int, seed: Sequence[int]
+) -> Ascent:
+    """The highest of the climbs from so many starts."""
+    climbs = [
+        match(plan, reference, frame.copy(), start, np.random.default_rng((*seed, start)))
+        for start in range(restarts)
+    ]
+    return max(climbs, key=Ascent.objective)
+
+
+def match(
+    plan: Plan,
+    reference: Sequence[np.ndarray],
+    frame: Frame,
+    start: int = 0,
+    rng: np.random.Generator | None = None,
+) -> Ascent:
+    """Climb from one of several starts.
+
+    The first is where the network stands or, if that is better, its indices matched one after the other,
+    best known first.  Then come by turns such sequences in random order, and random permutations and
+    signs.
+    """
+    ascent = Ascent(plan, reference, frame)
+    if start and rng is not None:
+        (in_sequence if start % 2 else at_random)(ascent, rng)
+    else:
+        ascent = best_start(ascent)
+    ascent.run()
+    return ascent
 
 
 def best_start(ascent: Ascent) -> Ascent:

@@ -18,8 +18,9 @@ from symbayes.symmetry.element import Element
 from symbayes.symmetry.frame import Frame, Plan
 from symbayes.symmetry.group import Symmetry
 from symbayes.symmetry.joint import joint
+from symbayes.symmetry.scales import log_scales, log_scales_of_all, log_scales_of_one, require_scale
 from symbayes.symmetry.stack import Elements, Stack
-from symbayes.symmetry.weights import Weights
+from symbayes.symmetry.starts import match
 
 SWEEPS = 10
 """The most sweeps over all draws, jointly."""
@@ -48,7 +49,7 @@ class StraightThrough:
     scale: str | None = "minimal-mass"
 
     def __post_init__(self) -> None:
-        Weights(self.scale)  # refuses an unknown scale
+        require_scale(self.scale)
         if self.steps < 1:
             raise ValueError(f"steps is at least 1, not {self.steps}")
         if not self.learning_rate > 0:
@@ -57,8 +58,7 @@ class StraightThrough:
     def elements(
         self, stack: Stack, reference: Mapping[str, np.ndarray] | None, restarts: int, seed: int
     ) -> Found:
-        """Elements for all draws, to a reference or jointly."""
-        descent = _Descent(self, Weights(self.scale), Plan(stack.group))
+        descent = _Descent(self, Plan(stack.group))
         if reference is None:
             return _jointly(descent, stack, restarts, seed)
         return _to_reference(descent, stack, reference, restarts, seed)
@@ -69,7 +69,6 @@ class _Descent:
     """What the descents of all draws share; one compiled function serves every step of each."""
 
     criterion: StraightThrough
-    weights: Weights
     plan: Plan
 
     @property
@@ -137,7 +136,7 @@ class _Descent:
             target = self.plan.cut({name: np.asarray(leaf) for name, leaf in free.items()})
             if not all(np.all(np.isfinite(array)) for array in target):
                 break
-            frame = self.weights.match(self.plan, target, frame.copy()).frame
+            frame = match(self.plan, target, frame.copy()).frame
         last = self.loss(frame, flat, reference)
         return (last, frame) if last < least else (least, best)
 
@@ -152,45 +151,34 @@ def _finite(loss: Any) -> float:
 def _to_reference(
     descent: _Descent, stack: Stack, reference: Mapping[str, np.ndarray], restarts: int, seed: int
 ) -> Found:
-    plan, weights, still = descent.plan, descent.weights, descent.plan.unmoved()
-    ones = {name: leaf[None] for name, leaf in reference.items()}
-    scales = {name: log[0] for name, log in weights.log_scales(plan.group, ones).items()}
-    here = Element(still.permutations, still.signs, scales)
-    target, goal = descent.start(reference, here).arrays, descent.move(here, dict(reference))
+    plan, scale = descent.plan, descent.criterion.scale
+    scales = log_scales_of_one(scale, plan.group, reference)
+    there = Frame.at_scales(plan, reference, scales)
+    target, goal = there.arrays, descent.move(there.element(), dict(reference))
     descent.require_number(goal)
     found, total = Elements(stack), np.zeros(2)
     for ids, block in stack.blocks():
-        logs = weights.log_scales(plan.group, block)
+        logs = log_scales(scale, plan.group, block)
         for k, number in enumerate(map(int, ids)):
             flat = trees.index(block, k)
-            frame = descent.start(flat, Element(still.permutations, still.signs, trees.index(logs, k)))
+            frame = Frame.at_scales(plan, flat, trees.index(logs, k))
             frames = [frame]
             for restart in range(restarts):
                 rng = np.random.default_rng((seed, number, restart))
-                frames.append(weights.match(plan, target, frame.copy(), restart, rng).frame)
+                frames.append(match(plan, target, frame.copy(), restart, rng).frame)
             loss, best = descent.best(frames, flat, goal)
-            element = best.element()
-            # Into the scales of the reference: place by place, its own are undone.
-            back = {name: log - scales[name] for name, log in element.log_scales.items()}
-            found[number] = Element(element.permutations, element.signs, back)
+            found[number] = best.element().without_scales(scales)
             total += (descent.loss(frame, flat, goal), loss)
     return Found(found.batch(), -total / stack.count)
 
 
 def _jointly(descent: _Descent, stack: Stack, restarts: int, seed: int) -> Found:
-    logs = {scale.name: np.zeros((stack.count, scale.size)) for scale in descent.group.scales}
-    for ids, block in stack.blocks():
-        for name, found in descent.weights.log_scales(descent.group, block).items():
-            logs[name][ids] = found
-    fleet = _Fleet(descent, stack, Elements(stack, logs))
+    scale = descent.criterion.scale
+    apart = stack.elements(log_scales=log_scales_of_all(scale, stack))
+    fleet = _Fleet(descent, stack, Elements(stack, apart))
     history = [fleet.loss]
-    matched, _ = joint(stack, descent.plan, descent.weights, restarts, seed)
-    lead = len(stack.lead)
-    flat = jax.tree.map(lambda leaf: np.asarray(leaf).reshape(-1, *leaf.shape[lead:]), matched)
-    together = Elements(stack)
-    for number in range(stack.count):
-        together[number] = trees.index(flat, number)
-    fleet = min(fleet, _Fleet(descent, stack, together), key=lambda one: one.loss)
+    matched, _ = joint(scale, stack, descent.plan, restarts, seed)
+    fleet = min(fleet, _Fleet(descent, stack, Elements(stack, matched)), key=lambda one: one.loss)
     history.append(fleet.loss)
     for _ in range(SWEEPS if stack.count > 1 else 0):
         swept = fleet.swept()

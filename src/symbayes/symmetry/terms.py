@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from symbayes.symmetry.element import Indices
+from symbayes.symmetry.element import Indices, spread
 from symbayes.symmetry.group import Symmetry
 from symbayes.symmetry.sites import Part
 
@@ -100,14 +100,6 @@ def _cut(part: Part, indices: Indices) -> Sequence[int]:
     found = tuple(positions.ravel().tolist())
     consecutive = range(part.offset, part.offset + len(found))
     return consecutive if found == tuple(consecutive) else found
-
-
-def spread(array: np.ndarray, places: Sequence[int], rank: int) -> np.ndarray:
-    """An array as one of `rank` axes, with each of its axes at its place."""
-    shape = [1] * rank
-    for place, size in zip(places, array.shape, strict=True):
-        shape[place] = size
-    return array.transpose(np.argsort(places)).reshape(shape)
 
 
 def permuted(

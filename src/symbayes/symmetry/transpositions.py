@@ -26,7 +26,7 @@ def count(permutation: Int[Array, "*batch n"]) -> Int[Array, "*batch"]:
     # steps.
     label = jnp.broadcast_to(jnp.arange(n, dtype=permutation.dtype), permutation.shape)
     jump = permutation
-    for _ in range(max(1, math.ceil(math.log2(max(n, 2))))):
+    for _ in range(math.ceil(math.log2(max(n, 2)))):
         label = jnp.minimum(label, jnp.take_along_axis(label, jump, axis=-1))
         jump = jnp.take_along_axis(jump, jump, axis=-1)
     return n - jnp.sum(label == jnp.arange(n), axis=-1)

@@ -37,7 +37,7 @@ class Trial:
             raise ValueError("the outputs of apply are not finite: check the parameters and the input")
         if not self.outputs:
             raise ValueError("apply has no floating-point outputs, so its symmetries cannot be checked")
-        if difference(self.run(self.identity()), self.outputs) > 0:
+        if difference(self.run(self.group.unmoved()), self.outputs) > 0:
             raise ValueError("apply is not pure: two calls with the same arguments differ")
 
     def run(self, element: Element) -> list[np.ndarray]:
@@ -47,7 +47,7 @@ class Trial:
 
     @cached_property
     def outputs(self) -> list[np.ndarray]:
-        return self.run(self.identity())
+        return self.run(self.group.unmoved())
 
     @cached_property
     def size(self) -> float:
@@ -63,22 +63,18 @@ class Trial:
         """``max |f(g w) - f(w)|``."""
         return difference(self.run(element), self.outputs)
 
-    def identity(self) -> Element:
-        group = self.group
-        return Element(
-            {p.name: np.tile(np.arange(p.size), (p.copies, 1)) for p in group.permutations},
-            {s.name: np.ones(s.size, np.int8) for s in group.signs},
-            {s.name: np.zeros(s.size) for s in group.scales},
-        )
+    def random(self, seed: int = 0) -> Element:
+        return shuffled(self.group.unmoved(), seed)
 
-    def random(self, seed: int = 0, spread: float = 0.5) -> Element:
-        rng = np.random.default_rng(seed)
-        still = self.identity()
-        return Element(
-            {name: rng.permuted(rows, axis=-1) for name, rows in still.permutations.items()},
-            {name: rng.choice(np.array([-1, 1], np.int8), s.shape) for name, s in still.signs.items()},
-            {name: spread * rng.normal(size=s.shape) for name, s in still.log_scales.items()},
-        )
+
+def shuffled(still: Element, seed: int = 0, spread: float = 0.5) -> Element:
+    """Random permutations and signs, and log-scales with standard deviation `spread`, in NumPy."""
+    rng = np.random.default_rng(seed)
+    return Element(
+        {name: rng.permuted(rows, axis=-1) for name, rows in still.permutations.items()},
+        {name: rng.choice(np.array([-1, 1], np.int8), s.shape) for name, s in still.signs.items()},
+        {name: spread * rng.normal(size=s.shape) for name, s in still.log_scales.items()},
+    )
 
 
 def generic(variables: trees.Tree, seed: int = 0) -> dict[str, Any]:

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from symbayes.symmetry.element import spread
 from symbayes.symmetry.group import Symmetry
 from symbayes.symmetry.incoming import Through, in_order, throughs
 from symbayes.symmetry.masses import pieces_of
-from symbayes.symmetry.terms import Term, spread
+from symbayes.symmetry.terms import Term
 
 
 def unit_norm(group: Symmetry, flat: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

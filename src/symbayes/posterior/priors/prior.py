@@ -7,13 +7,10 @@ because an exact accept step needs differences, not totals.
 from __future__ import annotations
 
 import abc
-import math
-from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from symbayes import trees
 
@@ -89,18 +86,8 @@ class Independent(abc.ABC):
         return jax.tree.map(lambda a, b: self.difference(jnp.asarray(a), jnp.asarray(b)), new, old)
 
     def sample(self, key: jax.Array, params: Any) -> Any:
-        return one_stream(lambda count: self.draw(key, count), params)
+        return trees.cut_stream(lambda count: self.draw(key, count), params)
 
     def deviations(self, params: Any) -> Any:
         deviation = self.standard_deviation
         return None if deviation is None else jax.tree.map(lambda _: jnp.asarray(deviation), params)
-
-
-def one_stream(draw: Callable[[int], jax.Array], like: Any) -> Any:
-    """Random numbers shaped like the tree, from one stream over all leaves."""
-    leaves, structure = jax.tree.flatten(like)
-    ends = np.cumsum([math.prod(leaf.shape) for leaf in leaves])
-    parts = jnp.split(draw(int(ends[-1])), ends[:-1])
-    return jax.tree.unflatten(
-        structure, [part.reshape(leaf.shape) for part, leaf in zip(parts, leaves, strict=True)]
-    )

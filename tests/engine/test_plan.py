@@ -15,9 +15,10 @@ plans = st.builds(
 
 
 def steps_of(plan: Plan, block: int) -> list[tuple[int, int]]:
-    """The (unit, step) pairs of a block, cut as the methods cut a unit into pieces."""
+    """The (unit, step) pairs of a block."""
     work = plan.work(block)
-    begin, end = (plan.steps * part // plan.pieces for part in (work.piece, work.piece + 1))
+    begin, end = work.span(plan.steps)
+    assert work.ends == (end == plan.steps)
     return [(work.first + i, step) for i in range(work.count) for step in range(begin, end)]
 
 
@@ -58,6 +59,19 @@ def test_blocks_are_bounded_in_time_and_memory(tiny, chains, examples):
     assert steps_per_block(tiny, chains + 1, examples) <= steps
     assert 1 <= slots <= 64
     assert slots == 1 or slots * 4 * numbers * chains <= 16e6
+
+
+def test_a_step_of_a_tiny_network_costs_what_the_smallest_does(tiny):
+    """One example of 460 weights is 2,760 operations; starting a step costs as much as 15 million."""
+    assert steps_per_block(tiny, 1, 1) == steps_per_block(tiny, 2, 1) == 2000
+
+
+@pytest.mark.parametrize("chains", [1, 2, 5, 600])
+def test_draws_of_a_large_network_fill_sixteen_megabytes(digits, chains):
+    network = sb.networks.mlp(hidden=(1000,), outputs=10)
+    large = sb.Posterior(network, sb.likelihoods.Categorical(), sb.priors.Normal(), digits.train[:2])
+    numbers = 64 * 1000 + 1000 + 1000 * 10 + 10
+    assert draw_slots(large, chains) == max(1, 16_000_000 // (4 * numbers * chains))
 
 
 def test_methods_fill_in_a_block_of_about_a_second(tiny):

@@ -2,39 +2,31 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import Any
 
-import jax
-from jax.extend.core import Jaxpr, jaxprs_in_params
+from jax.extend.core import Jaxpr
 
 from symbayes.networks import Network
+from symbayes.networks.traced import equations, traced
 
 GRADIENT = 3
 """A gradient takes the forward pass, and twice as much for the derivatives of inputs and of weights."""
 
 
-@functools.lru_cache
 def gradient_operations(network: Network, example_shape: tuple[int, ...], dtype: Any) -> float:
     """Operations of a gradient for one example."""
-    example = jax.ShapeDtypeStruct((1, *example_shape), dtype)
-    variables = jax.eval_shape(network.init, jax.random.key(0), example)
-    return GRADIENT * count(jax.make_jaxpr(network.apply)(variables, example).jaxpr)
+    _, program = traced(network, example_shape, dtype)
+    return GRADIENT * count(program.jaxpr)
 
 
-def count(jaxpr: Jaxpr) -> float:
+def count(program: Jaxpr) -> float:
     """Multiplications and additions of products, and one operation per number of all else."""
-    total = 0.0
-    equation: Any
-    for equation in jaxpr.eqns:
-        inner = sum(count(sub) for sub in jaxprs_in_params(equation.params))
-        if inner:
-            total += inner * equation.params.get("length", 1)
-        else:
-            numbers = sum(math.prod(out.aval.shape) for out in equation.outvars)
-            total += numbers * _each(equation)
-    return total
+    return sum(
+        times * _each(equation) * math.prod(out.aval.shape)
+        for equation, times in equations(program)
+        for out in equation.outvars
+    )
 
 
 def _each(equation: Any) -> float:

@@ -7,16 +7,16 @@ where it is long.
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import dataclass
 from typing import Any
 
 import jax
+import numpy as np
 
 from symbayes import trees
 from symbayes.engine.operations import gradient_operations
-from symbayes.networks import Network
+from symbayes.networks.traced import traced
 from symbayes.posterior import Posterior
 
 CPU_SPEED, CPU_SMALLEST_STEP = 3e10, 1.5e7
@@ -24,13 +24,30 @@ DEVICE_SPEED, DEVICE_SMALLEST_STEP = 1e14, 5e9
 """Operations per second, and what the smallest step costs in them, on a few cores and on an accelerator."""
 
 
+@jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Work:
-    """What one block does: piece number `piece` of `count` units from `first` on."""
+    """What one block does: piece number `piece` out of `pieces` of `count` units from `first` on.
 
-    first: int
-    count: int
-    piece: int
+    Whole numbers, or for a compiled program arrays of them, so that other blocks compile nothing.
+    """
+
+    first: Any
+    count: Any
+    piece: Any
+    pieces: Any
+
+    @property
+    def ends(self) -> Any:
+        """Whether the units are complete after this."""
+        return self.piece == self.pieces - 1
+
+    def span(self, steps: Any) -> tuple[Any, Any]:
+        """Which of a unit's steps the piece has: from the first number up to the second."""
+        return steps * self.piece // self.pieces, steps * (self.piece + 1) // self.pieces
+
+    def arrays(self) -> Work:
+        return jax.tree.map(np.int32, self)
 
 
 @dataclass(frozen=True)
@@ -58,7 +75,7 @@ class Plan:
     def work(self, block: int) -> Work:
         group, piece = divmod(block, self.pieces)
         first = group * self.units_per_block
-        return Work(first, min(self.units_per_block, self.units - first), piece)
+        return Work(first, min(self.units_per_block, self.units - first), piece, self.pieces)
 
 
 def steps_per_block(posterior: Posterior, chains: int, examples_per_step: int) -> int:
@@ -78,16 +95,10 @@ def draw_slots(posterior: Posterior, chains: int) -> int:
 
     It depends on the network alone, so that no hyper-parameter changes the shape of a block.
     """
-    weights = _count(posterior.network, *_example(posterior))
-    return max(1, min(64, int(16e6 / (4.0 * weights * chains))))
+    variables, _ = traced(posterior.network, *_example(posterior))
+    return max(1, min(64, int(16e6 / (4.0 * trees.size(variables) * chains))))
 
 
 def _example(posterior: Posterior) -> tuple[tuple[int, ...], Any]:
     """Shape and type of one input."""
     return posterior.chunks.x.shape[2:], posterior.chunks.x.dtype
-
-
-@functools.lru_cache
-def _count(network: Network, example_shape: tuple[int, ...], dtype: Any) -> int:
-    example = jax.ShapeDtypeStruct((1, *example_shape), dtype)
-    return trees.size(jax.eval_shape(network.init, jax.random.key(0), example))

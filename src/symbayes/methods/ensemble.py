@@ -24,7 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from symbayes.engine.plan import Plan, steps_per_block
+from symbayes.engine.plan import Plan, Work, steps_per_block
 from symbayes.engine.protocol import LOOPS_ON_DEVICE, Block, State, chain_keys
 from symbayes.engine.start import start_variables
 from symbayes.posterior import Posterior
@@ -105,14 +105,12 @@ class DeepEnsemble:
             np.float32(self.learning_rate),
             np.bool_(self.schedule == "cosine"),
             np.int32(self.epochs),
-            np.int32(plan.pieces),
         )
-        counts = tuple(np.int32(value) for value in (work.first, work.count, work.piece))
         state, loss, losses = _advance(
             posterior,
             state,
             settings,
-            *counts,
+            work.arrays(),
             batch=self.batch,
             optimizer=self.optimizer,
             slots=SLOTS,
@@ -147,7 +145,6 @@ class Settings:
     learning_rate: Any
     cosine: Any
     epochs: Any
-    pieces: Any
 
 
 @functools.partial(jax.jit, static_argnames=("batch", "optimizer", "slots"), compiler_options=LOOPS_ON_DEVICE)
@@ -155,30 +152,28 @@ def _advance(
     posterior: Posterior,
     state: State,
     settings: Settings,
-    first: jax.Array,
-    count: jax.Array,
-    piece: jax.Array,
+    work: Work,
     *,
     batch: int,
     optimizer: Optimizer,
     slots: int,
 ) -> tuple[State, jax.Array, jax.Array]:
-    """Piece number `piece` of the epochs `first` .. `first + count`; the mean loss, and that of each
-    member in each epoch."""
+    """Some epochs of all members, or a piece of each; the mean loss, and that of each member in each
+    epoch."""
     chains = jax.tree.leaves(state.chains.variables)[0].shape[0]
     keys = chain_keys(jax.random.wrap_key_data(state.key), chains)
     steps = posterior.size // batch
-    begin, end = (steps * part // settings.pieces for part in (piece, piece + 1))
+    begin, end = work.span(steps)
 
     def epoch(i: jax.Array, carry: Any) -> Any:
         member, losses = carry
-        epoch_keys = jax.vmap(lambda key: jax.random.fold_in(key, first + i))(keys)
+        epoch_keys = jax.vmap(lambda key: jax.random.fold_in(key, work.first + i))(keys)
         order = jax.vmap(lambda key: jax.random.permutation(key, posterior.size))(epoch_keys)
 
         def step(j: jax.Array, carry: Any) -> Any:
             member, total = carry
             rows = jax.lax.dynamic_slice_in_dim(order, j * batch, batch, axis=1)
-            done = ((first + i) * steps + j) / (settings.epochs * steps)
+            done = ((work.first + i) * steps + j) / (settings.epochs * steps)
             fall = jnp.where(settings.cosine, (1 + jnp.cos(jnp.pi * done)) / 2, 1.0)
             train = functools.partial(_train, posterior, optimizer, settings.learning_rate * fall)
             step_keys = jax.vmap(lambda key: jax.random.fold_in(key, j))(epoch_keys)
@@ -189,8 +184,8 @@ def _advance(
         return member, losses.at[:, i].set(total / (end - begin))
 
     start = (state.chains, jnp.zeros((chains, slots)))
-    member, losses = jax.lax.fori_loop(0, count, epoch, start)
-    return State(state.key, member), jnp.sum(losses) / (count * chains), losses
+    member, losses = jax.lax.fori_loop(0, work.count, epoch, start)
+    return State(state.key, member), jnp.sum(losses) / (work.count * chains), losses
 
 
 def _train(

@@ -67,6 +67,7 @@ class HMC:
         require_positive(step_size=self.step_size)
         require_counts(draws=self.draws, chains=self.chains)
         require_counts(least=0, burn_in=self.burn_in)
+        require_counts(trajectories=self.burn_in + self.draws)
         require(0 < self.target_accept < 1, f"target_accept lies between 0 and 1, not {self.target_accept}")
         if self.block_steps is not None:
             require_counts(block_steps=self.block_steps)
@@ -75,14 +76,16 @@ class HMC:
             self.trajectory is None or self.trajectory >= self.step_size,
             f"a trajectory of {self.trajectory} is shorter than one step of {self.step_size}",
         )
+        steps = (self.trajectory or self.step_size) / self.step_size
+        require(steps < 2**31, f"a trajectory has {steps:.3g} steps: use a larger step_size")
 
     def resolve(self, posterior: Posterior) -> HMC:
         trajectory = self.trajectory or quarter_period(posterior)
         if trajectory is None:
             raise ValueError("this prior has no variance: give a trajectory length")
-        method = dataclasses.replace(self, trajectory=max(trajectory, self.step_size))
         return dataclasses.replace(
-            method,
+            self,
+            trajectory=max(trajectory, self.step_size),
             block_steps=self.block_steps or steps_per_block(posterior, self.chains, posterior.size),
         )
 
@@ -123,9 +126,8 @@ class HMC:
             *(np.float32(value) for value in (self.step_size, self.trajectory, self.target_accept)),
             *(np.int32(value) for value in (self.burn_in, adapted, self.leapfrog_steps)),
         )
-        counts = tuple(np.int32(value) for value in (work.first, work.count, work.piece, plan.pieces))
-        state, record = advance(posterior, state, settings, *counts, slots=plan.slots)
-        made = work.count if work.piece == plan.pieces - 1 else 0
+        state, record = advance(posterior, state, settings, work.arrays(), slots=plan.slots)
+        made = work.count if work.ends else 0
         burn_in = min(max(self.burn_in - work.first, 0), made)
         metrics = {"step_size": state.shared.step_size}
         if made:

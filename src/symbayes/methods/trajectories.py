@@ -18,6 +18,7 @@ import jax
 import jax.numpy as jnp
 
 from symbayes import trees
+from symbayes.engine.plan import Work
 from symbayes.engine.protocol import LOOPS_ON_DEVICE, State, chain_keys
 from symbayes.methods.adaptation import DualAveraging
 from symbayes.posterior import Posterior
@@ -121,17 +122,14 @@ def advance(
     posterior: Posterior,
     state: State,
     settings: Settings,
-    first: jax.Array,
-    count: jax.Array,
-    piece: jax.Array,
-    pieces: jax.Array,
+    work: Work,
     *,
     slots: int,
 ) -> tuple[State, Record]:
-    """Piece number `piece` of `pieces` of the trajectories `first` .. `first + count`.
+    """Some trajectories of all chains, or a piece of each.
 
-    Loops have traced
-    lengths, so that a block of one trajectory compiles to the same loop body as one of many.
+    Loops have traced lengths, so that a block of one trajectory compiles to the same loop body as one of
+    many.
     """
     key = jax.random.wrap_key_data(state.key)
     chains = state.chains.likelihood.shape[0]
@@ -142,15 +140,14 @@ def advance(
         step_size = settings.trajectory / steps
         step_size = jnp.where(steps < LONGEST * settings.leapfrog_steps, step_size, adaptation.step_size)
         step = _per_parameter(posterior, step_size, trees.index(chain.variables["params"], 0))
-        keys = jax.vmap(lambda k: jax.random.fold_in(k, first + i))(chain_keys(key, chains))
-        flight = jax.vmap(functools.partial(_depart, step=step, begins=piece == 0))(keys, chain)
-        chain, flight = _fly(
-            posterior, chain, flight, step, steps * (piece + 1) // pieces - steps * piece // pieces
-        )
-        arrive = functools.partial(_arrive, posterior, step=step, ends=piece == pieces - 1)
+        keys = jax.vmap(lambda k: jax.random.fold_in(k, work.first + i))(chain_keys(key, chains))
+        flight = jax.vmap(functools.partial(_depart, step=step, begins=work.piece == 0))(keys, chain)
+        begin, end = work.span(steps)
+        chain, flight = _fly(posterior, chain, flight, step, end - begin)
+        arrive = functools.partial(_arrive, posterior, step=step, ends=work.ends)
         chain, info = jax.vmap(arrive)(keys, chain, flight)
         info["step_size"] = jnp.broadcast_to(step_size, (chains,))
-        adaptation = _adapt(adaptation, settings, info["acceptance"], first + i, piece == pieces - 1)
+        adaptation = _adapt(adaptation, settings, info["acceptance"], work.first + i, work.ends)
         record = jax.tree.map(
             lambda buffer, new: buffer.at[:, i].set(new), (variables, stats), (chain.variables, info)
         )
@@ -162,14 +159,14 @@ def advance(
     info = {name: jax.ShapeDtypeStruct((chains,), dtype) for name, dtype in STATISTICS.items()}
     record = jax.tree.map(buffer, (state.chains.variables, info))
     chain, adaptation, (variables, stats) = jax.lax.fori_loop(
-        0, count, trajectory, (state.chains, state.shared, record)
+        0, work.count, trajectory, (state.chains, state.shared, record)
     )
-    made = jnp.arange(slots) < count
+    made = jnp.arange(slots) < work.count
     record = Record(
         variables,
         stats,
-        acceptance=jnp.sum(jnp.where(made, stats["acceptance"], 0.0)) / (count * chains),
-        divergences=jnp.sum(made & (first + jnp.arange(slots) >= settings.burn_in) & stats["divergent"]),
+        acceptance=jnp.sum(jnp.where(made, stats["acceptance"], 0.0)) / (work.count * chains),
+        divergences=jnp.sum(made & (work.first + jnp.arange(slots) >= settings.burn_in) & stats["divergent"]),
     )
     return State(state.key, chain, adaptation), record
 

@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from symbayes.networks import Network
+from symbayes.networks.traced import equations, traced
 
 CPU_BUDGET = 1e9
 """Bytes for one chain's activations on a CPU; the same everywhere, so that runs can move between machines."""
@@ -29,7 +30,9 @@ def fitting_chunk(network: Network, x: np.ndarray) -> int:
 
 def activation_bytes(network: Network, x: np.ndarray) -> int:
     """What the forward pass makes for one example, counted over the equations of its program."""
-    example = jax.ShapeDtypeStruct((1, *x.shape[1:]), x.dtype)
-    variables = jax.eval_shape(network.init, jax.random.key(0), example)
-    made = [out.aval for eqn in jax.make_jaxpr(network.apply)(variables, example).eqns for out in eqn.outvars]
-    return sum(math.prod(getattr(aval, "shape", ())) * 4 for aval in made)
+    _, program = traced(network, x.shape[1:], x.dtype)
+    return sum(
+        4 * times * math.prod(getattr(out.aval, "shape", ()))
+        for equation, times in equations(program.jaxpr)
+        for out in equation.outvars
+    )

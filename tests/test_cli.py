@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from jax.errors import JaxRuntimeError
 
 from symbayes.cli import main
 
@@ -83,6 +84,20 @@ def test_evaluate_and_report(sampled: Path, tmp_path: Path, capsys: pytest.Captu
         (["sample", "ensemble", "--hidden", "-3"], "layer widths are positive integers"),
         (["evaluate", "/nowhere"], "/nowhere is not a run"),
         (["evaluate"], "name at least one run folder"),
+        (["evaluate", "/nowhere", "--json", "/"], "--json names a file to write, and / is a folder"),
+        (["report", "/nowhere", "--out", "/"], "--out names a file to write, and / is a folder"),
+        (["report", "/nowhere", "--max-draws", "0"], "max_draws must be a whole number of at least 1, not 0"),
+        (["sample", "ensemble", "--data", "MNIST"], "(did you mean 'mnist'?)"),
+        (["sample", "ensemble", "--json", "/"], "--json names a file to write, and / is a folder"),
+        (["sample", "ensemble", "--prior-scale", "1e300"], "prior_scale must lie between"),
+        (
+            ["sample", "ensemble", "--no-estimate", "--seed", "4294967296"],
+            "seed is a whole number from 0 to 4294967295",
+        ),
+        (
+            ["sample", "hmc", "--step-size", "1e-8", "--trajectory", "1000"],
+            "a trajectory has 1e+11 steps: use a larger step_size",
+        ),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_two(
@@ -117,6 +132,57 @@ def test_every_command_has_help(command: list[str], capsys: pytest.CaptureFixtur
         main([*command, "--help"])
     assert exit.value.code == 0
     assert "usage: symbayes" in capsys.readouterr().out
+
+
+def test_the_command_alone_shows_its_help(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit:
+        main([])
+    assert exit.value.code == 0
+    assert "symbayes demo" in capsys.readouterr().out
+
+
+def test_help_speaks_of_defaults_once_and_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in (["sample", "hmc"], ["evaluate"], ["report"], ["align"], ["compact"], ["symmetries"]):
+        with pytest.raises(SystemExit):
+            main([*command, "--help"])
+        text = capsys.readouterr().out
+        assert f"Example: symbayes {' '.join(command)}" in text
+        assert "None" not in text
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert re.fullmatch(r"symbayes \d+\.\d+\.\d+\n", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (KeyboardInterrupt(), 130, "symbayes: stopped\n"),
+        (MemoryError(), 2, "out of memory: use fewer --chains"),
+        (JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating"), 2, "out of memory"),
+        (PermissionError(13, "Permission denied", "page.html"), 2, "page.html: Permission denied"),
+    ],
+)
+def test_what_the_system_refuses_is_one_sentence(
+    error: BaseException,
+    code: int,
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse() -> None:
+        raise error
+
+    monkeypatch.setattr("symbayes.data.list_datasets", refuse)
+    assert main(["data", "list"]) == code
+    assert message in capsys.readouterr().err
+
+
+def test_embedded_data_need_no_fetching(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("fetch", "check"):
+        assert main(["data", command, "digits"]) == 0
+        assert "digits is embedded" in capsys.readouterr().out
 
 
 def test_a_missing_option_is_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -145,7 +145,7 @@ def test_a_run_of_another_network_is_no_reference(
         (["align", "/nowhere"], "/nowhere is not a run"),
         (["align", "RUN", "--restarts", "0", "--out", "OUT"], "restarts counts the starts"),
         (["align", "RUN", "--to", "/nowhere", "--out", "OUT"], "/nowhere is not a run"),
-        (["compact", "RUN", "--rank", "-1"], "rank is a number from 0 on"),
+        (["compact", "RUN", "--rank", "-1"], "rank must be a whole number of at least 0, not -1"),
         (["compact", "RUN", "--rank", "9"], "2 draws are fitted, so the rank is at most 1"),
         (["compact", "RUN", "--max-draws", "2"], "has too few draws"),
         (["report", "RUN", "--max-draws", "0"], "draws must be a positive number"),

@@ -4,12 +4,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import symbayes as sb
 from symbayes import evaluate
 from symbayes.engine import reopen
 from symbayes.posterior import CategoricalPredictive, GaussianPredictive
-from symbayes.report.compare import compare_predictives, split
+from symbayes.report.compare import FORMATS, Comparison, compare_predictives, split
 
 
 def test_the_numbers_are_the_metrics_own(runs: dict[str, Path], digits: sb.data.Dataset) -> None:
@@ -66,3 +67,28 @@ def test_it_prints_as_a_table_and_refuses_an_unknown_reference(
     assert "ceiling: half of hmc" in text
     with pytest.raises(ValueError, match="'nuts' is not among the runs hmc, ensemble"):
         sb.compare(runs, reference="nuts", on=digits.test)
+
+
+@pytest.mark.parametrize("width", [34, 40, 60, 80, 120])
+def test_no_number_is_cut_in_a_narrow_terminal(width: int) -> None:
+    rows = {
+        "hmc": {"accuracy": 0.981, "NLL": 0.111, "Brier": 0.042, "ECE": 0.064},
+        "other": {
+            "accuracy": 0.978,
+            "NLL": 0.102,
+            "Brier": 0.04,
+            "ECE": 0.054,
+            "agreement": 0.997,
+            "TV": 0.014,
+        },
+    }
+    console = Console(width=width)
+    with console.capture() as captured:
+        console.print(Comparison(rows, "hmc", 360))
+    shown = captured.get()
+    assert "…" not in shown
+    for row in rows.values():
+        for column, value in row.items():
+            assert column in shown
+            assert format(value, FORMATS[column]) in shown
+    assert max(map(len, shown.splitlines())) <= width

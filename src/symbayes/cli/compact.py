@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 from rich.console import Console
-from tyro.conf import Positional
 
 from symbayes import engine, symmetry
 from symbayes.cli.evaluate import dataset_of
+from symbayes.cli.options import OneRun, default
 from symbayes.draws import Run
 from symbayes.report.symmetry import Bounds
 from symbayes.report.symmetry.compactness import compactness, held_out
 from symbayes.report.symmetry.subject import Subject
-from symbayes.specs import require
+from symbayes.specs import require, require_counts
 
 
 @dataclass(frozen=True)
@@ -23,28 +24,31 @@ class Compact:
 
     Beside it stand what it must beat: the mean network, and as many stored draws as fit into its floats.
 
+    Example: symbayes compact runs/hmc-digits --rank 20
+
     Attributes:
         run: folder of the run.
         rank: of the Gaussian's covariance, beside its diagonal.
         align: whether to remove the symmetries first; both are shown then.
         samples: networks drawn from a Gaussian to predict with it.
-        out: file for the Gaussian (default: gaussian-rank-RANK.safetensors in the run's folder).
-        data: name of the dataset, if the run does not tell.
+        out: file for the Gaussian; an existing one is not overwritten.
+        data: name of the dataset.
         max_draws: the most draws that are used, chosen evenly.
         max_examples: the most test examples on which networks are tried.
     """
 
-    run: Positional[Path]
+    run: OneRun
     rank: int = 10
     align: bool = True
     samples: int = 100
-    out: Path | None = None
-    data: str | None = None
+    out: Annotated[Path | None, default("gaussian-rank-RANK.safetensors in the run's folder")] = None
+    data: Annotated[str | None, default("the one that the run names")] = None
     max_draws: int = 4000
     max_examples: int = Bounds.examples
 
     def __call__(self) -> None:
-        require(self.rank >= 0, f"rank is a number from 0 on, not {self.rank}")
+        require_counts(least=0, rank=self.rank)
+        require_counts(samples=self.samples, max_draws=self.max_draws, max_examples=self.max_examples)
         dataset, run = dataset_of(Run(self.run), self.data), engine.reopen(self.run)
         out = self.out or self.run / f"gaussian-rank-{self.rank}.safetensors"
         if out.exists():
@@ -53,7 +57,10 @@ class Compact:
         draws = bounds.some_draws(run.draws)
         parts = held_out(draws)
         if parts is None:
-            raise ValueError(f"{self.run} has too few draws: to fit some and hold others out takes three")
+            raise ValueError(
+                f"{self.run} has too few draws, or --max-draws leaves too few: "
+                "to fit some and hold others out takes three"
+            )
         with Console(stderr=True).status("looking for symmetries") as status:
             subject = Subject.of(run, dataset.test.x)
             forms = {"raw": parts[0]}

@@ -7,11 +7,14 @@ from typing import Annotated
 
 from rich.console import Console
 from rich.table import Table
-from tyro.conf import Positional, subcommand
+from tyro.conf import Positional, arg, subcommand
 
 from symbayes import data
 from symbayes.cli.groups import group
 from symbayes.specs import require
+
+EMBEDDED = "{} is embedded: it has no files of its own"
+Name = Positional[Annotated[str, arg(metavar="NAME")]]
 
 
 @dataclass(frozen=True)
@@ -19,7 +22,10 @@ class ListData:
     """Show the datasets by name, and which are here."""
 
     def __call__(self) -> None:
-        table = Table()
+        table = Table(
+            caption="– is not here: `symbayes data fetch NAME` gets it, or tells which files to put where.",
+            caption_justify="left",
+        )
         for column in ("name", "what", "here"):
             table.add_column(column)
         for listing in data.list_datasets():
@@ -33,14 +39,17 @@ class FetchData:
     """Download a dataset's files, with progress, resume and checksum.
 
     Attributes:
-        name: of the dataset.
+        name: of the dataset, as `symbayes data list` shows it.
     """
 
-    name: Positional[str]
+    name: Name
 
     def __call__(self) -> None:
-        for path in data.fetch(self.name):
+        paths = data.fetch(self.name)
+        for path in paths:
             print(path)
+        if not paths:
+            print(EMBEDDED.format(self.name))
 
 
 @dataclass(frozen=True)
@@ -48,15 +57,17 @@ class CheckData:
     """Verify a dataset's files: formats, counts, checksums.
 
     Attributes:
-        name: of the dataset.
+        name: of the dataset, as `symbayes data list` shows it.
     """
 
-    name: Positional[str]
+    name: Name
 
     def __call__(self) -> None:
         results = data.check(self.name)
         for result in results:
             print(f"{result.path}: {result.problem or 'right'} (by {result.verified_by})")
+        if not results:
+            print(EMBEDDED.format(self.name))
         require(not any(result.problem for result in results), f"{self.name} has damaged files")
 
 

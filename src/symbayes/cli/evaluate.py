@@ -5,36 +5,40 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 from rich.console import Console
-from tyro.conf import Positional
 
 from symbayes import data
+from symbayes.cli.options import SomeRuns, default, require_file
 from symbayes.draws import Run
 from symbayes.report import Report
 from symbayes.report.runs import named
 from symbayes.report.symmetry import Bounds
 from symbayes.report.symmetry.subject import Tell, silent
-from symbayes.specs import require
+from symbayes.specs import require, require_counts
 
 
 @dataclass(frozen=True)
 class Evaluate:
     """Accuracy, calibration and agreement of runs, on the test part of their dataset.
 
+    Example: symbayes evaluate runs/hmc-digits runs/ensemble-digits
+
     Attributes:
         runs: folders of the runs; the first is the reference of agreement and total variation.
-        data: name of the dataset, if the runs do not tell.
-        json: a file for the numbers of the table.
+        data: name of the dataset.
+        json: a file to write the numbers of the table to.
     """
 
-    runs: Positional[tuple[Path, ...]]
-    data: str | None = None
-    json: Path | None = None
+    runs: SomeRuns
+    data: Annotated[str | None, default("the one that the first run names")] = None
+    json: Annotated[Path | None, default("none")] = None
 
     def __call__(self) -> None:
+        require_file("--json", self.json)
         report = _report(self.runs, self.data)
-        Console().print(report.comparison.terminal_table())
+        Console().print(report.comparison)
         if self.json is not None:
             report.write_numbers(self.json, symmetry=False)
 
@@ -43,30 +47,35 @@ class Evaluate:
 class ReportCommand:
     """A self-contained HTML page about runs: comparison, mixing, symmetry, calibration, what is unsure.
 
+    Example: symbayes report runs/hmc-digits runs/ensemble-digits --out page.html
+
     Attributes:
-        runs: folders of the runs; the first is the reference.
-        out: the page (default: report.html in the first run's folder).
-        json: a file for all results as numbers.
-        data: name of the dataset, if the runs do not tell.
+        runs: folders of the runs; the first is the reference of agreement and total variation.
+        out: the HTML file to write; one that is there is replaced.
+        json: a file to write all results to, as numbers.
+        data: name of the dataset.
         max_draws: the most draws whose symmetries are removed, chosen evenly.
         max_examples: the most examples on which networks are tried in the part about symmetry.
     """
 
-    runs: Positional[tuple[Path, ...]]
-    out: Path | None = None
-    json: Path | None = None
-    data: str | None = None
+    runs: SomeRuns
+    out: Annotated[Path | None, default("report.html in the first run's folder")] = None
+    json: Annotated[Path | None, default("none")] = None
+    data: Annotated[str | None, default("the one that the first run names")] = None
     max_draws: int = Bounds.draws
     max_examples: int = Bounds.examples
 
     def __call__(self) -> None:
+        require_counts(max_draws=self.max_draws, max_examples=self.max_examples)
+        require_file("--out", self.out)
+        require_file("--json", self.json)
         bounds = Bounds(draws=self.max_draws, examples=self.max_examples)
         with Console(stderr=True).status("opening the runs") as status:
             report = _report(self.runs, self.data, bounds, status.update)
             page = report.write(self.out or self.runs[0] / "report.html")
             if self.json is not None:
                 report.write_numbers(self.json)
-        Console().print(report.comparison.terminal_table())
+        Console().print(report.comparison)
         print(f"page: {page.resolve().as_uri()}")
 
 

@@ -9,14 +9,20 @@ from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 from rich.console import Console
-from tyro.conf import subcommand
+from tyro.conf import arg, subcommand
 
 from symbayes import engine
 from symbayes.cli.groups import group
+from symbayes.cli.options import default, require_file
 from symbayes.cli.target import Target
 from symbayes.draws import Run
 from symbayes.methods import METHODS
 from symbayes.report import Report
+
+EXAMPLES = {
+    "hmc": "--step-size 8e-3 --trajectory 0.48 --draws 200",
+    "ensemble": "--epochs 300 --chains 10 --learning-rate 3e-3",
+}
 
 
 @dataclass(frozen=True)
@@ -24,34 +30,38 @@ class Where:
     """Where a run goes and where it begins.
 
     Attributes:
-        store: folder of the run (default: runs/METHOD-DATA); a run that is there already goes on.
+        store: folder of the run; a run that is there already goes on.
         seed: the same seed gives the same draws.
         start: folder of another run, from whose last draws the chains begin.
         keep: keep every n-th draw; 0 keeps none.
-        json: a file for the numbers of the table at the end.
+        json: a file to write the numbers of the table at the end to.
         estimate: tell the cost before the run starts, from timing a few gradients.
     """
 
-    store: Path | None = None
+    store: Annotated[Path | None, default("runs/METHOD-DATA")] = None
     seed: int = 0
-    start: Path | None = None
+    start: Annotated[Path | None, default("none: fresh networks")] = None
     keep: int = 1
-    json: Path | None = None
+    json: Annotated[Path | None, default("none")] = None
     estimate: bool = True
 
 
 def _sample(method: Any, target: Target, where: Where) -> None:
+    require_file("--json", where.json)
+    start = None if where.start is None else Run(where.start).draws
     posterior, dataset = target.posterior()
     store = where.store or Path("runs") / re.sub("[:=,]", "-", f"{method.name}-{dataset.name}")
     console = Console(stderr=True)
-    if where.estimate and not (store / "config.json").exists():
-        console.print(f"{method.name}: {engine.estimate(method, posterior)}", highlight=False)
+    if where.estimate and not (store.is_dir() and any(store.iterdir())):
+        cost = engine.estimate(method, posterior)
+        cost = dataclasses.replace(cost, disk=cost.disk // where.keep if where.keep > 0 else 0)
+        console.print(f"{method.name}: {cost}", highlight=False)
     draws = engine.run(
         method,
         posterior,
         seed=where.seed,
         store=store,
-        start=None if where.start is None else Run(where.start).draws,
+        start=start,
         keep=where.keep,
         progress=True,
         about={"data": dataset.name},
@@ -59,7 +69,7 @@ def _sample(method: Any, target: Target, where: Where) -> None:
     print(draws)
     if draws.segments:
         report = Report.of({store.name: store}, dataset)
-        Console().print(report.comparison.terminal_table())
+        Console().print(report.comparison)
         if where.json is not None:
             report.write_numbers(where.json, symmetry=False)
         print(f"for a page about it: symbayes report {store}")
@@ -81,15 +91,23 @@ def _sample_command(name: str, method: type) -> Any:
         namespace={"__call__": call},
         frozen=True,
     )
-    summary = (method.__doc__ or "").partition("\n\n")[0]
-    return Annotated[command, subcommand(name, description=summary, prefix_name=False)]
+    text = (method.__doc__ or "").partition("\n\n")[0]
+    if name in EXAMPLES:
+        text += f"\n\nExample: symbayes sample {name} {EXAMPLES[name]}"
+    return Annotated[command, subcommand(name, description=text, prefix_name=False)]
 
 
 def _unchecked(method: type) -> type:
     """The same fields without validation: it comes when the method is made, with our own words."""
     hints = get_type_hints(method)
     fields = [
-        (f.name, hints[f.name], dataclasses.field(default=f.default)) for f in dataclasses.fields(method)
+        # What None stands for is said in the help itself.
+        (
+            f.name,
+            Annotated[hints[f.name], arg(help_behavior_hint="")] if f.default is None else hints[f.name],
+            dataclasses.field(default=f.default),
+        )
+        for f in dataclasses.fields(method)
     ]
     twin = dataclasses.make_dataclass(method.__name__, fields, frozen=True)
     twin.__doc__ = method.__doc__

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import jax
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
-from tyro.conf import Positional
+from tyro.conf import Positional, arg
 
 from symbayes import data, engine, networks, symmetry
 from symbayes.cli.evaluate import dataset_of
+from symbayes.cli.options import OneRun, default
 from symbayes.draws import Run
+from symbayes.engine.progress import bars
 from symbayes.report.symmetry.subject import Subject
 from symbayes.studies.align import AlignedRun, align_run
 
@@ -31,13 +33,15 @@ MEASURES = {
 class Symmetries:
     """The weight-space symmetries of a network, found from its program.
 
+    Example: symbayes symmetries lenet --data mnist
+
     Attributes:
         network: a network by name (see `symbayes sample hmc --help`), or the folder of a run.
         data: name of the dataset that the network is for.
     """
 
-    network: Positional[str]
-    data: str | None = None
+    network: Positional[Annotated[str, arg(metavar="NETWORK")]]
+    data: Annotated[str | None, default("the one that the run names, else digits")] = None
 
     def __call__(self) -> None:
         if (Path(self.network) / "config.json").is_file():
@@ -56,6 +60,8 @@ class Align:
 
     The new run predicts as the old one does, and `evaluate`, `report` and `compact` take it.
 
+    Example: symbayes align runs/hmc-digits
+
     Attributes:
         run: folder of the run.
         to: joint brings all draws near one another; the folder of a run brings them near its mean network if
@@ -66,18 +72,18 @@ class Align:
         scale: what happens to free scales before draws are compared: smallest sum of squared weights, or
             incoming weights of norm one, or nothing.
         seed: of the restarts.
-        out: folder of the new run (default: RUN-aligned); an existing one is not overwritten.
-        data: name of the dataset, if the run does not tell.
+        out: folder of the new run; an existing one is not overwritten.
+        data: name of the dataset.
     """
 
-    run: Positional[Path]
+    run: OneRun
     to: str = "joint"
     by: Literal["weights", "activations", "straight-through"] = "weights"
     restarts: int = 1
     scale: Literal["minimal-mass", "unit-norm", "none"] = "minimal-mass"
     seed: int = 0
-    out: Path | None = None
-    data: str | None = None
+    out: Annotated[Path | None, default("RUN-aligned")] = None
+    data: Annotated[str | None, default("the one that the run names")] = None
 
     def __call__(self) -> None:
         dataset = dataset_of(Run(self.run), self.data)
@@ -114,14 +120,8 @@ class _Bars:
     """A progress bar for each thing that is done, on the standard error."""
 
     def __init__(self) -> None:
-        self._progress = Progress(
-            TextColumn("[bold]{task.description:<9}"),
-            BarColumn(bar_width=20),
-            TimeElapsedColumn(),
-            TextColumn("[dim]{task.completed:,} draws"),
-            console=Console(stderr=True),
-        )
-        self._tasks = {}
+        self._progress = bars(TimeElapsedColumn(), TextColumn("[dim]{task.completed:,} draws"))
+        self._tasks: dict[str, TaskID] = {}
 
     def __enter__(self) -> _Bars:
         self._progress.start()

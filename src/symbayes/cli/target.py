@@ -6,14 +6,15 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from symbayes import data, networks
+from symbayes.cli.options import default, some_words
 from symbayes.posterior import Posterior, likelihoods, priors
 from symbayes.posterior.likelihoods import Likelihood
 from symbayes.posterior.posterior import Precision, Tempers
 from symbayes.posterior.priors import Prior
-from symbayes.specs import require
+from symbayes.specs import require, require_positive
 
 Law = Literal["normal", "laplace", "logistic", "student-t", "mixture"]
 Noise = Literal["gaussian", "heteroscedastic"]
@@ -36,11 +37,11 @@ class Target:
     Attributes:
         data: name of the dataset; `symbayes data list` shows them. Options follow a colon, as in
             imdb:length=200 or uci-yacht:split=3.
-        examples: condition on so many of the first training examples only (default: on all).
+        examples: condition on so many of the first training examples only.
         network: mlp, lenet, cnn, resnet20-frn, resnet18, alexnet, cnn-lstm, transformer, or one of your own
             as module:attribute.
-        hidden: widths of the hidden layers of an mlp (default: 32).
-        option: further options of the network, each as name=value.
+        hidden: widths of the hidden layers of an mlp, as in --hidden 64 64; none gives a linear model.
+        option: further options of the network, each as name=value, as in --option activation=tanh.
         prior: law of every weight and bias before any data: normal, laplace, logistic, student-t with 4
             degrees of freedom, or an even mixture of two normals of which one is exp(-6) times as wide.
         prior_scale: scale of that law; for normal it is the standard deviation, for a mixture that of its
@@ -48,29 +49,29 @@ class Target:
         layer_scale: another scale for some layers, each as name=value with the name as `symbayes symmetries`
             shows it, without params/; shell patterns may stand for many, as in 'hidden1/*=0.1' '*/bias=1'.
         likelihood: how targets scatter, for regression: gaussian around the output with a known noise, or
-            heteroscedastic, where the network also tells the noise of each target (default: gaussian).
+            heteroscedastic, where the network also tells the noise of each target.
         noise: standard deviation of the gaussian noise, in units of the targets' own standard deviation
-            where the dataset is standardised, as the uci sets are (default: 0.1).
-        temperature: below one is a cold posterior.
+            where the dataset is standardised, as the uci sets are.
+        temperature: one is the Bayes posterior, below one a cold posterior.
         tempers: what the temperature divides: the whole log posterior, or the log likelihood only.
         precision: of the matrix products in gradients, where the hardware has a choice.
-        chunk: examples in memory at once in a full-batch gradient (default: what fits).
+        chunk: examples in memory at once in a full-batch gradient.
     """
 
     data: str = "digits"
-    examples: int | None = None
+    examples: Annotated[int | None, default("all")] = None
     network: str = "mlp"
-    hidden: tuple[int, ...] | None = None
-    option: tuple[str, ...] = ()
+    hidden: Annotated[tuple[int, ...] | None, default("32", "INT [INT ...]")] = None
+    option: Annotated[tuple[str, ...], some_words("NAME=VALUE")] = ()
     prior: Law = "normal"
     prior_scale: float = 0.5
-    layer_scale: tuple[str, ...] = ()
-    likelihood: Noise | None = None
-    noise: float | None = None
+    layer_scale: Annotated[tuple[str, ...], some_words("NAME=VALUE")] = ()
+    likelihood: Annotated[Noise | None, default("gaussian")] = None
+    noise: Annotated[float | None, default(f"{NOISE}")] = None
     temperature: float = 1.0
     tempers: Tempers = "posterior"
     precision: Precision = "float32"
-    chunk: int | None = None
+    chunk: Annotated[int | None, default("what fits")] = None
 
     def posterior(self) -> tuple[Posterior, data.Dataset]:
         """The posterior, and the dataset that its training part comes from."""
@@ -108,10 +109,13 @@ class Target:
             )
             sizes = dataset.sizes
             return likelihoods.HeteroscedasticGaussian(), sizes | {"outputs": 2 * sizes["outputs"]}
-        return likelihoods.Gaussian(NOISE if self.noise is None else self.noise), dataset.sizes
+        noise = NOISE if self.noise is None else self.noise
+        require_positive(noise=noise)
+        return likelihoods.Gaussian(noise), dataset.sizes
 
     def _prior(self) -> Prior:
         law = LAWS[self.prior]
+        require_positive(prior_scale=self.prior_scale)
         rest = law(self.prior_scale)
         if not self.layer_scale:
             return rest

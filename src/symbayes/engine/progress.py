@@ -25,6 +25,28 @@ from rich.text import Text
 REFRESHES = 2
 """How often a second the bar is drawn: each time takes a core from the run for about a millisecond."""
 
+NARROW, WIDE = 50, 80
+"""Columns of a terminal that has room for the rate, and for numbers about the last block."""
+
+
+def bars(*columns: ProgressColumn, visible: bool = True) -> Progress:
+    """Bars on the standard error: what is done, how far it is, and these columns."""
+    return Progress(
+        TextColumn("[bold]{task.description:<9}"),
+        BarColumn(bar_width=16),
+        *columns,
+        console=Console(stderr=True),
+        refresh_per_second=REFRESHES,
+        disable=not visible,
+    )
+
+
+class WordColumn(ProgressColumn):
+    """What the time beside it is: that left, or at the end that taken."""
+
+    def render(self, task: Task) -> Text:
+        return Text("took" if task.finished else "left", style="dim")
+
 
 class RateColumn(ProgressColumn):
     """Full-data gradients per second, over all chains."""
@@ -39,21 +61,23 @@ class Bar:
     """A progress bar over the blocks of a run; silent where it is not wanted."""
 
     def __init__(self, description: str, blocks: int, done: int, gradients: float, visible: bool) -> None:
-        self._progress = Progress(
-            TextColumn("[bold]{task.description}"),
-            BarColumn(bar_width=16),
+        self._progress = bars(
             TaskProgressColumn(),
-            TextColumn("[dim]left"),
+            WordColumn(),
             TimeRemainingColumn(compact=True, elapsed_when_finished=True),
-            RateColumn(table_column=Column(no_wrap=True)),
-            TextColumn("[dim]{task.fields[note]}", table_column=Column(no_wrap=True, overflow="ellipsis")),
-            console=Console(stderr=True),
-            refresh_per_second=REFRESHES,
-            disable=not visible,
+            *self._details(),
+            visible=visible,
         )
         self._task = self._progress.add_task(
             description, total=blocks, completed=done, gradients=gradients, note=""
         )
+
+    def _details(self) -> list[ProgressColumn]:
+        """What there is room for beside the bar."""
+        rate = RateColumn(table_column=Column(no_wrap=True))
+        note = TextColumn("[dim]{task.fields[note]}", table_column=Column(no_wrap=True, overflow="ellipsis"))
+        width = Console(stderr=True).width
+        return [rate, note] if width >= WIDE else [rate] if width >= NARROW else []
 
     def __enter__(self) -> Bar:
         self._progress.start()

@@ -24,6 +24,7 @@ from jax.sharding import Mesh
 
 from symbayes import specs
 from symbayes.draws import Draws, Run
+from symbayes.draws.draws import MemorySegment, named_arrays
 from symbayes.engine import placement, states
 from symbayes.engine.observers import Memory, Observer
 from symbayes.engine.progress import Bar, interrupt_after_block, wanted
@@ -31,7 +32,7 @@ from symbayes.engine.protocol import Block, Method, State
 from symbayes.engine.record import configuration
 from symbayes.networks import require_storable
 from symbayes.posterior import Posterior
-from symbayes.specs import require
+from symbayes.specs import require, require_kind
 
 SAVER_NICENESS = 10
 """Of the thread that saves: on a CPU it would else hold up the threads that compute the next block."""
@@ -73,7 +74,15 @@ def run(
         progress: show a progress bar; by default where a person is looking.
         about: notes kept with the run, such as the name of the dataset.
     """
-    require(keep >= 0, f"keep is every how many draws one is kept, 0 for none, not {keep}")
+    require_kind("the method", method, "resolve", "advance", example="HMC(step_size=1e-3)")
+    require_kind("the posterior", posterior, "init", "log_density", example="Posterior(network, ...)")
+    require(
+        isinstance(keep, int) and keep >= 0,
+        f"keep is every how many draws one is kept, 0 for none, not {keep}",
+    )
+    # More bits would be dropped, and two seeds give the same draws.
+    whole = isinstance(seed, int | np.integer)
+    require(whole and 0 <= seed < 2**32, f"seed is a whole number from 0 to {2**32 - 1}, not {seed!r}")
     require(
         len({observer.name for observer in observers}) == len(observers), "observers need different names"
     )
@@ -93,11 +102,11 @@ def run(
         with (
             interrupt_after_block() as interrupt,
             Bar(
-                f"{method.name:<9}",
+                method.name,
                 blocks,
                 sink.blocks,
                 method.gradients(posterior) * method.chains,
-                wanted(progress),
+                wanted(progress) and sink.blocks < blocks,
             ) as bar,
         ):
             for latest in job.work(state, memories, sink, blocks):
@@ -179,14 +188,18 @@ class _Job:
                 f"{self.method.name} diverged in block {block} of {self.method.blocks(self.posterior)}: "
                 f"{bad} is not finite; {self.method.remedy}"
             )
-        draws = None
+        arrays: dict[str, np.ndarray] = {}
+        stored = _thinned(made.first, len(made.kept), self.keep)
         if made.kept:
             memories = {o.name: o.update(memories[o.name], seen[o.name]) for o in self.observers}
-            draws = _thinned(Draws.from_variables(*drawn), made.first, self.keep)
-        arrays = {} if draws is None else dict(draws.segments[0].arrays)  # type: ignore[attr-defined]
+        if stored:
+            part = slice(stored.start, stored.stop, stored.step)
+            arrays = {
+                name: np.ascontiguousarray(array[:, part]) for name, array in named_arrays(*drawn).items()
+            }
         saved = states.to_arrays((state, memories))
         plain = {name: value.tolist() for name, value in metrics.items()}
-        sink.commit(arrays, 0 if draws is None else len(draws), saved, plain)
+        sink.commit(arrays, len(stored), saved, plain)
         return memories
 
 
@@ -201,7 +214,7 @@ class _MemorySink:
     """Takes blocks as a `Run` does, and keeps them in memory."""
 
     def __init__(self) -> None:
-        self.parts: list[Draws] = []
+        self.segments: list[MemorySegment] = []
         self.metrics: list[dict[str, Any]] = []
         self.observed: dict[str, Any] = {}
 
@@ -211,7 +224,7 @@ class _MemorySink:
 
     @property
     def draws(self) -> Draws:
-        return Draws([segment for part in self.parts for segment in part.segments], self.observed)
+        return Draws(tuple(self.segments), self.observed)
 
     def state(self) -> dict[str, np.ndarray]:
         raise AssertionError("a run in memory is never resumed")
@@ -220,7 +233,7 @@ class _MemorySink:
         self, arrays: Mapping[str, Any], draws: int, state: Mapping[str, Any], metrics: Mapping[str, Any]
     ) -> None:
         if draws:
-            self.parts.append(Draws.from_arrays(arrays))
+            self.segments.append(MemorySegment(arrays, draws))
         self.metrics.append({"block": self.blocks, **metrics})
 
     def save_observed(self, name: str, arrays: Mapping[str, Any]) -> None:
@@ -247,12 +260,9 @@ def _resolved(method: Method, posterior: Posterior, store: str | Path | None) ->
     return dataclasses.replace(resolved, **left_open)  # type: ignore[type-var]
 
 
-def _thinned(draws: Draws, first: int, keep: int) -> Draws | None:
-    """Every `keep`-th draw, counted over the whole run and not within the block."""
-    if keep == 1:
-        return draws
-    chosen = np.flatnonzero((first + np.arange(len(draws))) % keep == 0) if keep else np.arange(0)
-    return draws.select(draws=chosen) if chosen.size else None
+def _thinned(first: int, count: int, keep: int) -> range:
+    """Every `keep`-th of a block's draws, counted over the whole run and not within the block."""
+    return range(-first % keep, count, keep) if keep else range(0)
 
 
 def _stopped_message(sink: Run | _MemorySink, blocks: int, store: str | Path | None) -> str:

@@ -6,12 +6,13 @@ split by chains where there are several.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
+from rich.console import Console, ConsoleOptions
+from rich.measure import Measurement
 from rich.table import Table as TerminalTable
 
 from symbayes import evaluate
@@ -19,7 +20,7 @@ from symbayes.data import Examples, Scaling
 from symbayes.engine import reopen
 from symbayes.posterior import CategoricalPredictive, GaussianPredictive, Predictive
 from symbayes.report.contents import Table
-from symbayes.specs import require
+from symbayes.specs import require, require_kind
 
 LEVEL = 0.9
 """Probability of the intervals whose coverage is told."""
@@ -87,19 +88,32 @@ class Comparison:
     def __str__(self) -> str:
         console = Console(width=100)
         with console.capture() as captured:
-            console.print(self.terminal_table())
+            console.print(self)
         return captured.get()
 
-    def terminal_table(self) -> TerminalTable:
-        """For the terminal."""
+    def terminal_table(self, turned: bool = False) -> TerminalTable:
+        """For the terminal: a row for every run or, `turned`, a column."""
+        cells = [
+            ["run", *self.columns],
+            *(
+                [name, *(format(row[c], FORMATS[c]) if c in row else "–" for c in self.columns)]
+                for name, row in self.rows.items()
+            ),
+        ]
+        head, *rows = zip(*cells, strict=True) if turned else cells
         table = TerminalTable(caption=self.caption, caption_justify="left")
-        table.add_column("run")
-        for column in self.columns:
-            table.add_column(column, justify="right")
-        for name, row in self.rows.items():
-            cells = (format(row[c], FORMATS[c]) if c in row else "–" for c in self.columns)
-            table.add_row(name, *cells)
+        table.add_column(head[0], min_width=9)
+        for column in head[1:]:
+            table.add_column(column, justify="right", no_wrap=not turned)
+        for row in rows:
+            table.add_row(*row)
         return table
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[TerminalTable]:
+        """A narrow terminal gets the turned table, so that no number is cut."""
+        wide = self.terminal_table()
+        needed = Measurement.get(console, options.update(max_width=1000), wide).minimum
+        yield wide if needed <= options.max_width else self.terminal_table(turned=True)
 
 
 def compare(
@@ -110,6 +124,7 @@ def compare(
     `scaling` is the dataset's `target_scaling` where its targets are standardised.
     """
     require(reference in runs, f"the reference {reference!r} is not among the runs {', '.join(runs)}")
+    require_kind("what the runs are compared on", on, "x", "y", example="dataset.test")
     predictives = {name: reopen(path).predict(on.x) for name, path in runs.items()}
     return compare_predictives(predictives, reference, np.asarray(on.y), scaling)
 

@@ -14,6 +14,7 @@ import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from symbayes.draws.files import explained
 from symbayes.report.contents import Cell, Figure, Section, Table
 from symbayes.report.inline import inline
 
@@ -65,6 +66,8 @@ def write(path: str | os.PathLike[str], html: str) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
+    except OSError as error:
+        raise explained(error, target) from error
     finally:
         temporary.unlink(missing_ok=True)
 

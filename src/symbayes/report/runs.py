@@ -23,12 +23,12 @@ from symbayes.draws import RunError
 from symbayes.engine import Reopened, reopen
 from symbayes.posterior import CategoricalPredictive, Predictive
 from symbayes.report import figures, page, symmetry
-from symbayes.report.compare import Comparison, compare_predictives
+from symbayes.report.compare import FORMATS, LEVEL, Comparison, compare_predictives
 from symbayes.report.contents import Figure, Section, Table
 from symbayes.report.symmetry import Bounds, Findings, investigate
 from symbayes.report.symmetry.bounds import some_columns, some_weights
 from symbayes.report.symmetry.subject import Tell, silent
-from symbayes.specs import installed_versions
+from symbayes.specs import installed_versions, require, require_kind
 
 UNCERTAIN_IMAGES = 8
 
@@ -58,6 +58,8 @@ class Report:
 
         `bounds` limit the work on symmetry; `tell` is told what is being done.
         """
+        require(len(paths) > 0, "a report is about at least one run")
+        require_kind("the data", data, "train", "test", example="data.load('digits')")
         runs = {name: reopen(path) for name, path in paths.items()}
         for run in runs.values():
             _require_trained_on(run, data)
@@ -124,13 +126,18 @@ class Report:
         for name, run in self.runs.items():
             weights = sum(int(np.prod(shape)) for shape in run.draws.shapes.values())
             numbers = ", ".join(
-                f"{metric} {value:.1%}" if metric == "accuracy" else f"{metric} {value:.3f}"
+                f"{metric} {format(value, FORMATS[metric])}"
                 for metric, value in self.comparison.rows[name].items()
             )
             given = run.run.config["posterior"]["train"]["examples"]
+            # One draw of each chain is where training ended, and not a draw from the posterior.
+            drawn = (
+                f"{_counted(run.draws.chains, 'chain')} of {len(run.draws):,} draws from the posterior"
+                if len(run.draws) > 1
+                else _counted(run.draws.chains, "network")
+            )
             lines.append(
-                f"{name}: {_counted(run.draws.chains, 'chain')} of {_counted(len(run.draws), 'draw')} "
-                f"from the posterior of {weights:,} weights given {given:,} examples; "
+                f"{name}: {drawn} of {weights:,} weights given {given:,} training examples; "
                 f"on {self.comparison.examples:,} test examples {numbers}."
             )
         return "\n\n".join(lines)
@@ -147,7 +154,13 @@ class Report:
                 items.append(
                     figures.predictive_comparison(predictive.mean, target.mean, (name, self.reference))
                 )
-        return Section("Side by side", "Every run on the same test examples, draws averaged.", items)
+        good = (
+            "high accuracy and agreement, and low NLL, Brier score, ECE and TV"
+            if categorical
+            else f"low RMSE and NLL, and a coverage near {LEVEL:.0%}"
+        )
+        lead = f"Every run on the same test examples, draws averaged. Good are {good}; the best is shaded."
+        return Section("Side by side", lead, items)
 
     def _mixing(self) -> list[Section]:
         items: list[Table | Figure] = []
@@ -243,7 +256,11 @@ def _traces(name: str, run: Reopened) -> list[Figure]:
     share = np.linspace(0, 100, losses.shape[1] + 1)[1:]
     series = {f"member {i + 1}": (share, member) for i, member in enumerate(losses)}
     title = f"Training of {name}"
-    return [figures.curves(series, "share of the training (%)", "loss per example (nats)", title)]
+    caption = (
+        "Training has ended where the lines are flat; a line that still falls asks for more epochs, "
+        "and one that jumps for a smaller learning rate."
+    )
+    return [figures.curves(series, "share of the training (%)", "loss per example (nats)", title, caption)]
 
 
 def _finite(value: Any) -> Any:

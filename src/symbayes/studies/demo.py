@@ -60,6 +60,6 @@ class Demo:
             report = Report.of(runs, dataset, reference="hmc", tell=status.update)
             page = report.write(self.out / "index.html")
             report.write_numbers(self.out / "results.json")
-        Console().print(report.comparison.terminal_table())
+        Console().print(report.comparison)
         Console().print(f"[bold]page:[/bold] {page.resolve().as_uri()}", soft_wrap=True)
         return page

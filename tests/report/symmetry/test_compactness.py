@@ -6,6 +6,7 @@ import pytest
 import symbayes as sb
 from symbayes import evaluate
 from symbayes.compact import Gaussian, mean_network
+from symbayes.posterior import CategoricalPredictive
 from symbayes.report.symmetry.compactness import compactness, held_out, sampled_predictive
 from symbayes.report.symmetry.subject import Subject
 
@@ -64,6 +65,6 @@ def test_samples_of_a_gaussian_come_in_pieces_but_not_twice(
     gaussian = Gaussian.fit(hmc_draws)
     monkeypatch.setattr("symbayes.report.symmetry.compactness.PIECE", 3 * gaussian.location.size)
     predictive = sampled_predictive(subject, gaussian, digits.test.x[:5], 6)
-    probs = predictive.probs  # type: ignore[union-attr]
-    assert probs.shape == (1, 6, 5, 10)
-    assert len({p.tobytes() for p in probs[0]}) == 6
+    assert isinstance(predictive, CategoricalPredictive)
+    assert predictive.probs.shape == (1, 6, 5, 10)
+    assert len({p.tobytes() for p in predictive.probs[0]}) == 6

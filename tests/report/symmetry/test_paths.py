@@ -5,6 +5,7 @@ import numpy as np
 
 import symbayes as sb
 from symbayes import evaluate, trees
+from symbayes.posterior import CategoricalPredictive
 from symbayes.report.symmetry.paths import paths
 from symbayes.report.symmetry.subject import Subject
 
@@ -47,7 +48,8 @@ def test_curves_are_means_over_the_pairs_and_alignment_keeps_their_ends(
     parts = {"train": digits.train[:100], "test": digits.test[:100]}
     found = paths(subject, hmc_draws, aligned, parts, pairs=3, steps=3)
     for part, examples in parts.items():
-        probs = subject.predict(hmc_draws, examples.x).probs  # type: ignore[union-attr]
-        ends = [evaluate.nll(probs[chain, -1], np.asarray(examples.y)) for chain in (0, 1)]
+        predictive = subject.predict(hmc_draws, examples.x)
+        assert isinstance(predictive, CategoricalPredictive)
+        ends = [evaluate.nll(predictive.probs[chain, -1], np.asarray(examples.y)) for chain in (0, 1)]
         for form in ("raw", "aligned jointly", "aligned as a pair"):
             np.testing.assert_allclose(found.loss[part][form][[0, -1]], ends, rtol=1e-4)

@@ -244,6 +244,43 @@ def test_a_second_writer_in_this_process_is_refused(tmp_path):
     assert work_on(tmp_path / "run").finished
 
 
+def test_a_block_is_in_its_place_before_its_line_is_written(tmp_path, monkeypatch):
+    """Renamed there whole: a file written in place may be torn while its line is not."""
+    events, replace_file, append = [], os.replace, journal.append
+
+    def replaced(source, target) -> None:
+        replace_file(source, target)
+        events.append(str(target.relative_to(tmp_path)))
+
+    def appended(*arguments) -> int:
+        events.append("line")
+        return append(*arguments)
+
+    monkeypatch.setattr(os, "replace", replaced)
+    monkeypatch.setattr(journal, "append", appended)
+    work_on(tmp_path, 2)
+    assert events == [
+        "config.json",
+        "state/000000.safetensors",
+        "line",
+        "draws/000001.safetensors",
+        "state/000001.safetensors",
+        "line",
+    ]
+
+
+def test_a_run_killed_in_its_first_write_may_be_begun_again(tmp_path, undisturbed):
+    (tmp_path / "config.json.partial").write_bytes(b'{"meth')
+    work_on(tmp_path)
+    assert results(tmp_path) == without_config(undisturbed)
+
+
+def test_the_lock_names_its_holder_and_no_other(tmp_path):
+    (tmp_path / "lock").write_text("1" * 20)  # left by an earlier process with a longer number
+    with Run.write(tmp_path, CONFIG):
+        assert (tmp_path / "lock").read_text() == str(os.getpid())
+
+
 HOLDER = """
 import json, sys
 from symbayes.draws import Run

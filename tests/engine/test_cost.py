@@ -1,10 +1,12 @@
 import math
+import types
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import symbayes as sb
+from symbayes.engine import cost as costs
 from symbayes.engine.cost import Cost, duration, size
 
 from .runs import ENSEMBLE, HMC
@@ -24,6 +26,12 @@ def test_the_cost_of_an_ensemble_is_counted(tiny):
     assert cost.gradients == 5 * 2
     assert cost.disk == 2 * NUMBERS * 4
     assert 0 < cost.seconds < 60
+
+
+def test_seconds_are_those_of_a_block_that_is_compiled_already(tiny, monkeypatch):
+    clock = iter([0.0, 100.0, 100.0, 103.0])
+    monkeypatch.setattr(costs, "time", types.SimpleNamespace(perf_counter=lambda: next(clock)))
+    assert sb.estimate(HMC, tiny).seconds == 3.0 * HMC.blocks(tiny)
 
 
 def test_the_default_trajectory_is_a_quarter_of_the_priors_period(tiny):

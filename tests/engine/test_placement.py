@@ -56,6 +56,8 @@ def test_examples_are_spread_and_padding_changes_nothing(tiny, count):
     placed = placement.place_posterior(tiny, mesh)
     assert len(placed.chunks.x.sharding.device_set) == count
     assert placed.chunks.mask.shape[1] % count == 0
+    for part in (placed.chunks.x, placed.chunks.y, placed.chunks.mask):
+        assert {shard.data.shape[1] for shard in part.addressable_shards} == {part.shape[1] // count}
     assert placed.train.checksum() == tiny.train.checksum()
     assert len(tiny.chunks.x.sharding.device_set) == 1
     variables = tiny.init(jax.random.key(2))

@@ -123,6 +123,28 @@ def test_a_finished_run_is_read_back_without_computing(tiny, drawn, tmp_path, mo
     assert contents(tmp_path / "run") == before
 
 
+@pytest.mark.parametrize("name", METHODS)
+def test_traces_hold_one_number_of_each_chain_and_unit(tiny, tmp_path, name):
+    """Burn-in and all epochs included, and nothing for the slots of a block that it does not use."""
+    method = METHODS[name]
+    drawn = sb.run(method, tiny, store=tmp_path / "run")
+    trace = "energy" if isinstance(method, sb.HMC) else "losses"
+    metrics = Run(tmp_path / "run").metrics
+    parts = [np.reshape(line[trace], (method.chains, -1)) for line in metrics]
+    plan = method.resolve(tiny).plan(tiny)
+    traced = np.concatenate(parts, axis=1)
+    if trace == "energy":
+        assert traced.shape == (method.chains, method.burn_in + method.draws)
+        np.testing.assert_array_equal(traced[:, method.burn_in :].astype(np.float32), drawn.stats["energy"])
+        of_last = drawn.stats["acceptance"][:, -1].mean()
+        assert metrics[-1]["acceptance"] == pytest.approx(of_last, rel=1e-5), "a block of one draw"
+    else:
+        assert traced.shape == (method.chains, method.epochs * plan.pieces)
+        means = [np.mean(part) for part in parts]
+        np.testing.assert_allclose([line["loss"] for line in metrics], means, rtol=1e-5)
+    assert (traced > 0).all()
+
+
 def test_another_configuration_is_refused_with_the_field(tiny, tmp_path):
     sb.run(ENSEMBLE, tiny, store=tmp_path / "run")
     before = contents(tmp_path / "run")
@@ -158,6 +180,15 @@ def test_what_was_left_open_is_taken_from_the_stored_run(tiny, tmp_path, monkeyp
     assert_same_draws(sb.run(left_open, tiny, store=tmp_path / "run"), first)
 
 
+def test_nothing_is_taken_from_a_run_that_failed_at_its_start(tiny, tmp_path):
+    start = jax.tree.map(lambda leaf: np.full_like(leaf, np.nan), tiny.init(jax.random.key(0)))
+    with pytest.raises(sb.Diverged, match="the start is not finite"):
+        sb.run(HMC, tiny, start=start, store=tmp_path / "run")
+    left_open = dataclasses.replace(HMC, trajectory=None, burn_in=0, draws=1)
+    sb.run(left_open, tiny, store=tmp_path / "run")
+    assert Run(tmp_path / "run").config["method"]["trajectory"] == pytest.approx(np.pi / 2 * 0.5)
+
+
 def test_options_that_make_no_sense_are_refused(tiny, tmp_path):
     with pytest.raises(ValueError, match="keep is every how many draws"):
         sb.run(HMC, tiny, keep=-1)
@@ -190,6 +221,27 @@ def test_divergence_keeps_the_blocks_before_it(tiny, tmp_path, monkeypatch):
     run = Run(tmp_path / "run")
     assert run.blocks == 3
     assert len(run.draws) == 3
+
+
+@pytest.mark.parametrize("part", ["variables", "stats"])
+def test_draws_that_are_not_finite_are_never_committed(tiny, tmp_path, monkeypatch, part):
+    """The one bad number is in the last draw of the second chain; slots beyond the draws do not count."""
+    real = sb.HMC.advance
+
+    def advance(self, posterior, state, block):
+        state, made = real(self, posterior, state, block)
+        values = jax.tree.map(np.array, getattr(made, part))
+        leaf = values["params"]["output"]["bias"] if part == "variables" else values["acceptance"]
+        leaf[:, made.kept.stop :] = np.nan
+        if block == 2:
+            leaf[1, made.kept.stop - 1] = np.inf
+        return state, dataclasses.replace(made, **{part: values})
+
+    monkeypatch.setattr(sb.HMC, "advance", advance)
+    named = {"variables": "draw/params/output/bias", "stats": "statistics/acceptance"}[part]
+    with pytest.raises(sb.Diverged, match=f"hmc diverged in block 2 of 5: {named}, chain 1 is not finite"):
+        sb.run(HMC, tiny, store=tmp_path / "run")
+    assert Run(tmp_path / "run").blocks == 2
 
 
 @pytest.mark.parametrize("method", [HMC, ENSEMBLE], ids=["hmc", "ensemble"])

@@ -7,6 +7,7 @@ import pytest
 import symbayes as sb
 from symbayes import trees
 from symbayes.draws import Run
+from symbayes.engine import record
 from symbayes.engine.start import start_variables
 
 from .runs import ENSEMBLE, HMC
@@ -79,6 +80,9 @@ def test_the_start_is_recorded_and_decides_the_run(tiny, trained, tmp_path):
     assert len(recorded["start"]) == 64
     # The same draws by another name are the same start.
     sb.run(HMC, tiny, start=dataclasses.replace(trained, path=None), store=tmp_path / "run")
+    # So are draws that end in the same ones.
+    earlier = jax.tree.map(lambda leaf: np.concatenate([0 * leaf, leaf], axis=1), trained.variables)
+    sb.run(HMC, tiny, start=sb.Draws.from_variables(earlier), store=tmp_path / "run")
     with pytest.raises(sb.RunError, match=r"start"):
         sb.run(HMC, tiny, store=tmp_path / "run")
     with pytest.raises(sb.RunError, match=r"start"):
@@ -101,7 +105,38 @@ def test_a_start_without_draws_is_refused(tiny):
         sb.run(HMC, tiny, start=sb.Draws([]))
 
 
+def test_observers_of_the_same_bytes_are_told_apart_by_type_and_shape():
+    zeros = [np.zeros(6, np.float32), np.zeros(6, np.int32), np.zeros((2, 3), np.float32)]
+    prints = {record._observer_fingerprint(sb.Predictions(array)) for array in zeros}
+    assert len(prints) == 3
+
+    class Other(sb.Predictions):
+        pass
+
+    assert record._observer_fingerprint(Other(zeros[0])) not in prints
+
+
 def test_an_observer_of_other_inputs_is_another_configuration(tiny, tmp_path):
     sb.run(HMC, tiny, observers=[sb.Predictions(tiny.train.x[:3])], store=tmp_path / "run")
     with pytest.raises(sb.RunError, match=r"observers\.predictions"):
         sb.run(HMC, tiny, observers=[sb.Predictions(tiny.train.x[1:4])], store=tmp_path / "run")
+
+
+def test_a_start_that_is_no_variables_is_refused(tiny):
+    with pytest.raises(
+        ValueError, match=r"the start is variables, or draws as in Run\('folder'\).draws, not"
+    ):
+        sb.run(HMC, tiny, start="runs/hmc")
+
+
+def test_a_start_of_every_chain_is_refused_by_the_array_that_differs(tiny):
+    wide = sb.networks.mlp(hidden=(6,), outputs=11).init(KEY, tiny.train.x[:1])
+    start = jax.tree.map(lambda leaf: np.stack([leaf] * HMC.chains), wide)
+    with pytest.raises(ValueError, match=r"the start has params/output/bias of shape"):
+        sb.run(HMC, tiny, start=start)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**32])
+def test_seeds_that_would_share_draws_are_refused(tiny, seed):
+    with pytest.raises(ValueError, match="seed is a whole number from 0 to 4294967295, not"):
+        sb.run(HMC, tiny, seed=seed)

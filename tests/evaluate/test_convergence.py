@@ -140,6 +140,16 @@ def test_trailing_axes_and_chunks_do_not_matter(seed: int, trailing: tuple[int, 
         np.testing.assert_allclose(result.ravel(), one_by_one, rtol=1e-12)
 
 
+def test_no_more_columns_are_taken_at_once_than_memory_has_room_for(monkeypatch):
+    monkeypatch.setattr(convergence, "CHUNK", 100)
+    taken = []
+    monkeypatch.setattr(
+        convergence, "_rank_rhat", lambda columns: taken.append(columns.size) or columns[:, 0, 0]
+    )
+    rhat(np.random.default_rng(0).normal(size=(2, 8, 20)))
+    assert taken == [96, 96, 96, 32]
+
+
 @pytest.mark.parametrize("statistic", ALL)
 def test_bad_input_is_refused(statistic):
     with pytest.raises(ValueError, match="4 draws"):

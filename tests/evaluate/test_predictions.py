@@ -85,3 +85,5 @@ def test_labels_must_be_integers():
 
 def test_row_sums_within_a_thousandth_pass():
     assert accuracy([[0.5004, 0.5004]], [0]) == 1.0
+    with pytest.raises(ValueError, match=r"off by up to 0\.0012"):
+        accuracy([[0.5006, 0.5006]], [0])

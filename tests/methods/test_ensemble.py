@@ -10,6 +10,7 @@ import numpy as np
 import optax
 import pytest
 from flax import nnx
+from scipy.stats import norm
 
 import symbayes as sb
 from symbayes import trees
@@ -17,6 +18,8 @@ from symbayes.networks import NNXNetwork
 from symbayes.networks.network import Spec
 
 SEED, EXAMPLES, BATCH, EPOCHS = 6, 30, 8, 3
+TEMPERATURE = 0.5
+"""Of the likelihood alone: the prior then weighs half as much as it would."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,8 @@ def posterior() -> sb.Posterior:
         sb.likelihoods.Categorical(),
         sb.priors.Normal(0.5),
         sb.data.Examples(x, y.astype(np.int32)),
-        temperature=0.5,
+        temperature=TEMPERATURE,
+        tempers="likelihood",
         chunk=7,
     )
 
@@ -65,7 +69,7 @@ def plain_member(posterior: sb.Posterior, optimizer: optax.GradientTransformatio
         )
         likelihood = optax.softmax_cross_entropy_with_integer_labels(outputs, examples.y[rows]).mean()
         squares = sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(params))
-        return likelihood + squares / (2 * 0.5**2) / EXAMPLES, stats
+        return likelihood + TEMPERATURE * squares / (2 * 0.5**2) / EXAMPLES, stats
 
     @jax.jit
     def step(variables: Any, memory: Any, rows: jax.Array, key: jax.Array) -> Any:
@@ -100,7 +104,11 @@ def plain_member(posterior: sb.Posterior, optimizer: optax.GradientTransformatio
 def test_members_are_those_of_a_plain_loop(posterior: Any, method: sb.DeepEnsemble, optimizer: Any) -> None:
     keys = [jax.random.fold_in(jax.random.key(SEED), member) for member in range(2)]
     start = trees.stack([fresh(posterior, key) for key in keys])
-    members = sb.run(method, posterior, seed=SEED, start=start, progress=False).variables
+    drawn = sb.run(method, posterior, seed=SEED, start=start, progress=False)
+    members = drawn.variables
+    density = jax.jit(lambda posterior, variables: posterior.log_density(variables))
+    energy = -density(posterior, trees.index(members, (1, 0)))
+    assert drawn.stats["energy"][1, 0] == pytest.approx(float(energy), rel=1e-5)
     expected = plain_member(posterior, optimizer, member=1)
     begun = trees.flatten(trees.index(start, 1))
     for name, value in trees.flatten(expected).items():
@@ -109,22 +117,29 @@ def test_members_are_those_of_a_plain_loop(posterior: Any, method: sb.DeepEnsemb
         assert np.abs(np.asarray(value) - begun[name]).max() > 1e-2, "it was trained"
 
 
-def test_an_epoch_visits_each_example_at_most_once_and_each_member_in_its_own_order() -> None:
+@pytest.fixture(scope="module")
+def one_hot() -> sb.Posterior:
+    """Eleven weights, each with an example of its own whose target is one, and hardly any prior."""
+    return sb.Posterior(
+        sb.networks.mlp(hidden=(), outputs=1, bias=False),
+        sb.likelihoods.Gaussian(1.0),
+        sb.priors.Normal(1e6),
+        sb.data.Examples(np.eye(11, dtype=np.float32), np.ones((11, 1), np.float32)),
+    )
+
+
+def test_an_epoch_visits_each_example_at_most_once_and_each_member_in_its_own_order(
+    one_hot: sb.Posterior,
+) -> None:
     """With one-hot inputs and targets of one, weight i moves only when example i is visited.
 
     Under momentum 0.9 a visit at step j of S leaves ``lr/B (1 + 0.9 + ... + 0.9^(S-1-j))``, so the
     weight tells the step of its only visit.
     """
     n, batch, chains, rate = 11, 3, 6, 1e-3
-    posterior = sb.Posterior(
-        sb.networks.mlp(hidden=(), outputs=1, bias=False),
-        sb.likelihoods.Gaussian(1.0),
-        sb.priors.Normal(1e6),
-        sb.data.Examples(np.eye(n, dtype=np.float32), np.ones((n, 1), np.float32)),
-    )
     start = {"params": {"output": {"kernel": np.zeros((n, 1), np.float32)}}, "stats": {}}
     method = sb.DeepEnsemble(rate, epochs=1, batch=batch, chains=chains, optimizer="sgd", schedule="constant")
-    kernel = sb.run(method, posterior, start=start, progress=False).variables["params"]["output"]["kernel"]
+    kernel = sb.run(method, one_hot, start=start, progress=False).variables["params"]["output"]["kernel"]
     moved = kernel[:, 0, :, 0] * batch / rate
     levels = np.array([1 + 0.9 + 0.81, 1.9, 1.0, 0.0])
     np.testing.assert_allclose(np.abs(moved[..., None] - levels).min(axis=-1), 0, atol=1e-2)
@@ -132,6 +147,27 @@ def test_an_epoch_visits_each_example_at_most_once_and_each_member_in_its_own_or
     for member in steps:
         np.testing.assert_array_equal(np.bincount(member, minlength=4), [3, 3, 3, 2])
     assert len({tuple(member) for member in steps}) == chains
+
+
+@pytest.mark.parametrize("block_steps", [9, 1])
+def test_losses_are_those_of_every_member_and_epoch(one_hot: sb.Posterior, block_steps: int) -> None:
+    """Members that hardly move, each with one weight for all examples: every batch has the same loss."""
+    each = np.linspace(-1, 2, 6)
+    kernel = np.broadcast_to(each[:, None, None], (6, 11, 1)).astype(np.float32)
+    method = sb.DeepEnsemble(
+        1e-9, epochs=3, batch=3, chains=6, optimizer="sgd", schedule="constant", block_steps=block_steps
+    ).resolve(one_hot)
+    state = method.init(one_hot, jax.random.key(0), {"params": {"output": {"kernel": kernel}}, "stats": {}})
+    blocks = []
+    for block in range(method.blocks(one_hot)):
+        state, made = method.advance(one_hot, state, block)
+        blocks.append(made)
+    assert len(blocks) == 9 // block_steps
+    expected = -norm.logpdf(1, each, 1) - norm.logpdf(each, 0, 1e6)
+    losses = np.concatenate([np.asarray(made.traces["losses"])[:, : made.done] for made in blocks], axis=1)
+    np.testing.assert_allclose(losses, np.tile(expected[:, None], losses.shape[1]), rtol=1e-5)
+    for made in blocks:
+        assert float(made.metrics["loss"]) == pytest.approx(expected.mean(), rel=1e-5)
 
 
 def test_cosine_schedule_ends_near_zero(tiny: sb.Posterior, begin: Any) -> None:

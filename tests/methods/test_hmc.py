@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 import symbayes as sb
 from symbayes import trees
 from symbayes.engine import State
+from symbayes.engine.plan import Work
+from symbayes.methods import trajectories
 from symbayes.methods.adaptation import DualAveraging
 from symbayes.methods.trajectories import Settings, advance, locate
 from symbayes.posterior.posterior import Tempers
@@ -62,6 +64,36 @@ def test_leapfrog_steps_are_the_ceiling(steps: int, step_size: float) -> None:
             assert int(settings_of(method).steps(jnp.float32(step_size))) == expected
 
 
+def test_a_trajectory_has_at_most_sixteen_times_its_steps(tiny: sb.Posterior, begin: Any) -> None:
+    """While adapting, a step far too small makes trajectories shorter and not longer."""
+    method = dataclasses.replace(SMALL, burn_in=1, draws=1).resolve(tiny)
+    assert int(settings_of(method).steps(jnp.float32(1e-6))) == 16 * 10
+    assert int(settings_of(method).steps(jnp.float32(100.0))) == 1
+    state = method.init(tiny, jax.random.key(0), begin)
+    state, made = method.advance(tiny, dataclasses.replace(state, shared=DualAveraging.start(1e-6)), 0)
+    np.testing.assert_allclose(made.stats["step_size"][:, 0], 1e-6)
+    moved = trees.ravel(trees.index(made.variables, np.s_[:, 0]), 1) - trees.ravel(begin)
+    np.testing.assert_allclose(jnp.std(moved, axis=1), 16 * 10 * 1e-6, rtol=0.2)
+
+
+def test_adaptation_learns_from_all_chains_and_settles_on_the_average() -> None:
+    settings = settings_of(sb.HMC(0.1, trajectory=0.3, burn_in=5, target_accept=0.8))
+    before = dataclasses.replace(DualAveraging.start(0.1), average=jnp.float32(0.07), trials=jnp.float32(3))
+    acceptance = jnp.array([0.2, 0.9, 0.7])
+
+    def after(index: int, ends: bool = True, acceptance: jax.Array = acceptance) -> DualAveraging:
+        return trajectories._adapt(before, settings, acceptance, jnp.int32(index), jnp.bool_(ends))
+
+    learned = before.update(jnp.float32(0.6), jnp.float32(0.8), jnp.float32(0.1))
+    assert float(after(3).step_size) == pytest.approx(float(learned.step_size))
+    assert float(after(4).step_size) == pytest.approx(float(learned.average))
+    assert float(learned.average) != pytest.approx(float(learned.step_size), rel=1e-2)
+    for unchanged in (after(5), after(3, ends=False)):
+        jax.tree.map(np.testing.assert_array_equal, unchanged, before)
+    # A step is never longer than the trajectory.
+    assert float(after(3, acceptance=jnp.full(3, 50.0)).step_size) == pytest.approx(0.3)
+
+
 @pytest.mark.parametrize(
     ("temperature", "tempers", "expected"),
     [
@@ -74,6 +106,7 @@ def test_default_trajectory(tiny: Any, temperature: float, tempers: Tempers, exp
     posterior = tempered(tiny, temperature, tempers)
     assert sb.HMC(step_size=0.01).resolve(posterior).trajectory == pytest.approx(expected)
     assert sb.HMC(step_size=0.01, trajectory=0.3).resolve(posterior).trajectory == 0.3
+    assert sb.HMC(step_size=5.0).resolve(posterior).trajectory == 5.0, "at least one step"
 
 
 def test_prior_without_a_standard_deviation_needs_a_trajectory(tiny: sb.Posterior) -> None:
@@ -159,6 +192,21 @@ def test_divergences_while_adapting_are_no_reason_for_a_warning(tiny: sb.Posteri
         sb.run(dataclasses.replace(method, adapt=False), tiny, start=begin, progress=False)
 
 
+def test_warnings_are_about_the_later_half_and_all_divergences() -> None:
+    def review(*acceptances: float, divergences: tuple[int, ...] = ()) -> list[str]:
+        counts = divergences or (0,) * len(acceptances)
+        pairs = enumerate(zip(acceptances, counts, strict=True))
+        made = [{"block": b, "acceptance": a, "divergences": d} for b, (a, d) in pairs]
+        return SMALL.review([{"block": 0, "step_size": 0.1}, *made])
+
+    assert review(0.0, 0.0, 0.9, 0.8) == []
+    assert review(0.9, 0.9, 0.5, 0.2) == [], "their mean counts"
+    (warning,) = review(0.9, 0.9, 0.35, 0.05)
+    assert "accepted only 20% of its later trajectories" in warning
+    (warning,) = review(0.9, 0.9, 0.9, divergences=(0, 2, 3))
+    assert "5 trajectories diverged after burn-in, first in block 1" in warning
+
+
 @pytest.mark.parametrize(
     ("temperature", "tempers"), [(0.25, "posterior"), (4.0, "posterior"), (0.25, "likelihood")]
 )
@@ -187,6 +235,12 @@ def test_covariance_follows_the_temperature(linear: Any, temperature: float, tem
     errors = series.std(axis=(0, 1)) / np.sqrt(effective)
     expected = np.repeat([0.0, 1.0], 3)
     assert np.abs((series.mean(axis=(0, 1)) - expected) / errors).max() < STANDARD_ERRORS
+    x, y = np.asarray(cold.train.x, np.float64), np.asarray(cold.train.y, np.float64)
+    for w, energy in zip(weights[:, -1], drawn.stats["energy"][:, -1], strict=True):
+        likelihood = scipy.stats.norm.logpdf(y[:, 0], w[0] + x @ w[1:], 0.5).sum()
+        of_prior = scipy.stats.norm.logpdf(w, 0, 0.8).sum()
+        divisor = temperature if tempers == "posterior" else 1.0
+        assert energy == pytest.approx(-likelihood / temperature - of_prior / divisor, rel=1e-5)
 
 
 def test_data_and_weights_keep_their_joint_law() -> None:
@@ -206,7 +260,7 @@ def test_data_and_weights_keep_their_joint_law() -> None:
         sb.data.Examples(x, np.zeros(6, np.int32)),
     )
     settings = settings_of(sb.HMC(step_size=0.6, trajectory=1.2, adapt=False))
-    counts = [jnp.int32(value) for value in (0, trajectories, 0, 1)]
+    work = jax.tree.map(jnp.int32, Work(first=0, count=trajectories, piece=0, pieces=1))
 
     def one(key: jax.Array) -> tuple[Any, Any, Any, Any]:
         at, on, run = jax.random.split(key, 3)
@@ -218,7 +272,7 @@ def test_data_and_weights_keep_their_joint_law() -> None:
         chain = locate(posterior, jax.tree.map(lambda leaf: leaf[None], truth))
         state = State(jax.random.key_data(run), chain, DualAveraging.start(settings.step_size))
         # The compiled function has compiler options, which only an outermost one may have.
-        state, record = advance.__wrapped__(posterior, state, settings, *counts, slots=trajectories)
+        state, record = advance.__wrapped__(posterior, state, settings, work, slots=trajectories)
         begun, ended = chain.likelihood.sum(), state.chains.likelihood.sum()
         return begun, ended, trees.ravel(state.chains.variables["params"]), record.stats["accepted"]
 

@@ -13,7 +13,7 @@ import scipy.special
 import symbayes as sb
 from symbayes import trees
 from symbayes.methods import trajectories
-from symbayes.methods.trajectories import Flight, locate
+from symbayes.methods.trajectories import Chain, Flight, locate
 
 CHAINS = 4
 
@@ -79,6 +79,30 @@ def test_accept_step_is_that_of_float64(digits: sb.data.Dataset) -> None:
     assert (exact > -50).all()
     assert np.abs(np.log(np.asarray(made["acceptance"], np.float64)) - exact).max() < 1e-3
     assert np.abs(np.asarray(made["naive"]) - exact).max() > 4e-3
+
+
+def test_accept_step_is_float32_where_gradients_are_not(linear: Any) -> None:
+    """The terms that come with a bfloat16 gradient decide nothing: arriving where it began is accepted."""
+    posterior = linear[0].with_chunks_of(1)
+    posterior.precision = "bf16"
+    params = {"output": {"bias": jnp.array([0.3]), "kernel": jnp.array([[5.3], [-4.7]])}}
+    variables = {"params": params, "stats": {}}
+
+    @jax.jit
+    def stay(posterior: Any, key: Any) -> tuple[Any, ...]:
+        gradient, rough = posterior.gradient_and_terms(variables)
+        exact = posterior.likelihood_terms(variables)
+        chain = Chain(variables, gradient, trajectories._exact(posterior, variables, rough))
+        step = jax.tree.map(lambda _: jnp.float32(0.1), gradient)
+        half = jax.tree.map(lambda p, g: p + 0.05 * g, trees.random_normal(key, params), gradient)
+        flight = Flight(params, gradient, half, rough)
+        return rough, exact, trajectories._arrive(posterior, key, chain, flight, step, jnp.bool_(True))
+
+    rough, exact, (arrived, info) = stay(posterior, jax.random.key(1))
+    assert float(jnp.max(jnp.abs(rough - exact))) > 0.01
+    np.testing.assert_allclose(arrived.likelihood, exact, rtol=1e-5, atol=1e-6)
+    assert float(info["log_likelihood"]) == pytest.approx(float(jnp.sum(exact)), rel=1e-6)
+    assert float(info["acceptance"]) == pytest.approx(1.0, abs=1e-4)
 
 
 @jax.jit

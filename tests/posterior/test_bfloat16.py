@@ -1,5 +1,6 @@
 """Products in bfloat16: exactly the products of rounded operands, in every kind of program."""
 
+import re
 from typing import Any
 
 import jax
@@ -77,7 +78,10 @@ def test_accelerators_get_operands_in_bfloat16(function: Any, shapes: Any, monke
     jax.tree.map(
         lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5), slopes(*operands), on_cpu
     )
-    products = [line for line in str(jax.make_jaxpr(slopes)(*operands)).split(" = ") if "preferred" in line]
+    with jax.default_matmul_precision("float32"):
+        program = str(jax.make_jaxpr(slopes)(*operands))
+    assert "HIGHEST" not in program, "in float32 they would gain nothing"
+    products = [line for line in program.split(" = ") if "preferred" in line]
     assert len(products) == 3
     assert all("preferred_element_type=float32" in product for product in products)
 
@@ -132,8 +136,15 @@ def test_gradient_through_a_loop_and_in_batches() -> None:
 
 
 def test_other_types_and_functions_with_a_derivative_of_their_own_are_left() -> None:
+    @jax.custom_jvp
+    def squared(x: jax.Array) -> jax.Array:
+        return x @ x
+
+    squared.defjvps(lambda tangent, value, x: tangent)
+
     def function(x: jax.Array, n: jax.Array) -> Any:
-        return {"relu": jax.nn.relu(x), "whole": n @ n, "half": x.astype(jnp.float16) @ x.astype(jnp.float16)}
+        half = x.astype(jnp.float16)
+        return {"relu": jax.nn.relu(x), "own": squared(x / 3), "whole": n @ n, "half": half @ half}
 
     x, n = jnp.linspace(-1, 1, 9).reshape(3, 3), jnp.arange(9).reshape(3, 3)
     made = bfloat16_products(function)(x, n)
@@ -166,6 +177,22 @@ def test_posterior_rounds_gradients_and_nothing_else(digits: Any, network: str, 
         program = jax.jit(what)
         np.testing.assert_array_equal(program(full, variables), program(low, variables))
     assert low.describe()["precision"] == "bf16"
+
+
+@pytest.mark.parametrize("precision", ["float32", "tf32"])
+def test_other_precisions_are_asked_of_the_device(linear: Any, precision: Precision) -> None:
+    """Of gradients, whole and of mini-batches; the density is float32 always."""
+    posterior = linear[0].with_chunks_of(1)
+    posterior.precision = precision
+    variables, rows, key = posterior.init(jax.random.key(1)), jnp.arange(8), jax.random.key(0)
+
+    def asked(function: Any) -> set[str]:
+        return set(re.findall(r"precision=\(Precision\.(\w+), ", str(jax.make_jaxpr(function)(variables))))
+
+    low = {"float32": "HIGHEST", "tf32": "HIGH"}[precision]
+    assert asked(posterior.gradient) == {low}
+    assert asked(lambda v: posterior.minibatch_log_density(v, rows, key)[0]) == {low}
+    assert asked(posterior.likelihood_terms) == asked(posterior.log_density) == {"HIGHEST"}
 
 
 @pytest.mark.parametrize("network", NETWORKS)

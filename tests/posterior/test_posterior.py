@@ -207,6 +207,8 @@ def test_description_is_json_that_rebuilds_the_network(tiny: sb.Posterior, digit
     assert described["prior"] == {"kind": "Normal", "scale": PRIOR}
     assert described["train"] == {"examples": 128, "sha256": digits.train[:128].checksum()}
     assert chunked(tiny, 50).describe()["train"] == described["train"]
+    # Sums over other chunks are rounded otherwise: draws are those of the same chunks alone.
+    assert (described["chunk"], chunked(tiny, 50).describe()["chunk"]) == (128, 43)
 
 
 def test_leaves_and_structure_rebuild_the_posterior(tiny: sb.Posterior, variables: Any) -> None:

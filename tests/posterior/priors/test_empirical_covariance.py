@@ -79,6 +79,22 @@ def test_draws_have_the_covariance() -> None:
     assert scipy.stats.kstest(white.ravel(), "norm").pvalue > 1e-3
 
 
+def test_inputs_far_from_zero_keep_their_covariance() -> None:
+    x = 1e8 + np.random.default_rng(10).normal(size=(30, INPUTS))
+    prior: Any = EmpiricalCovariance(1.0, 1e-4).fitted(kernel(0), x)
+    expected = np.linalg.eigvalsh(np.cov(x - 1e8, rowvar=False)) + 1e-4
+    np.testing.assert_allclose(np.square(prior.widths), expected, rtol=1e-3)
+
+
+def test_rounding_leaves_no_width_below_that_of_eps() -> None:
+    """Large inputs along one line: five eigenvalues are zero up to rounding, half of them below."""
+    line = np.random.default_rng(9).normal(size=(30, 1)) * 1e5
+    x = (line * np.linspace(1, 2, INPUTS)).astype(np.float32)
+    prior: Any = EmpiricalCovariance(1.0, 1e-9).fitted(kernel(0), x)
+    assert np.isfinite(prior.widths).all()
+    assert float(prior.widths.min()) >= math.sqrt(0.99e-9)
+
+
 def test_deviations_are_those_of_the_inputs() -> None:
     prior, covariance = fitted(7)
     assert prior.standard_deviation is None

@@ -148,7 +148,7 @@ def test_a_run_of_another_network_is_no_reference(
         (["compact", "RUN", "--rank", "-1"], "rank must be a whole number of at least 0, not -1"),
         (["compact", "RUN", "--rank", "9"], "2 draws are fitted, so the rank is at most 1"),
         (["compact", "RUN", "--max-draws", "2"], "has too few draws"),
-        (["report", "RUN", "--max-draws", "0"], "draws must be a positive number"),
+        (["report", "RUN", "--max-draws", "0"], "max_draws must be a whole number of at least 1"),
     ],
 )
 def test_bad_input_is_one_sentence(

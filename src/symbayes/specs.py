@@ -89,7 +89,7 @@ def require_positive(**values: Any) -> None:
     traced arrays in its fields.
     """
     for name, value in values.items():
-        words = isinstance(value, str | bytes | bool | list | tuple)
+        words = isinstance(value, str | bytes | bool | list | tuple | dict)
         require(not words, f"{name} must be a positive number, not {value!r}")
         if isinstance(value, int | float | np.number):
             require(0 < value < float("inf"), f"{name} must be a positive number, not {value!r}")

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import jax
@@ -136,6 +137,21 @@ def test_prior_without_a_standard_deviation_needs_a_trajectory(tiny: sb.Posterio
 def test_bad_hyper_parameters_are_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         sb.HMC(**{"step_size": 0.1, **changes})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"target_accept": "a"}, "target_accept must be a positive number, not 'a'"),
+        ({"step_size": None}, "HMC needs a step_size"),
+        ({"adapt": "no"}, "adapt is True or False, not 'no'"),
+    ],
+)
+def test_wrong_kinds_are_refused(changes: dict[str, Any], message: str) -> None:
+    # Not through the constructor, whose types are checked in tests and not where people use it.
+    fields: Any = SimpleNamespace(**{**dataclasses.asdict(sb.HMC(step_size=0.1)), **changes})
+    with pytest.raises(ValueError, match=message):
+        sb.HMC.__post_init__(fields)
 
 
 @pytest.mark.parametrize("first", [0.004, 0.15])

@@ -64,11 +64,13 @@ class HMC:
     block_steps: int | None = None
 
     def __post_init__(self) -> None:
-        require_positive(step_size=self.step_size)
+        require(self.step_size is not None, "HMC needs a step_size, where adaptation begins")
+        require_positive(step_size=self.step_size, target_accept=self.target_accept)
         require_counts(draws=self.draws, chains=self.chains)
         require_counts(least=0, burn_in=self.burn_in)
         require_counts(trajectories=self.burn_in + self.draws)
-        require(0 < self.target_accept < 1, f"target_accept lies between 0 and 1, not {self.target_accept}")
+        require(self.target_accept < 1, f"target_accept lies between 0 and 1, not {self.target_accept}")
+        require(isinstance(self.adapt, bool), f"adapt is True or False, not {self.adapt!r}")
         if self.block_steps is not None:
             require_counts(block_steps=self.block_steps)
         require_positive(trajectory=self.step_size if self.trajectory is None else self.trajectory)

@@ -8,7 +8,7 @@ os.environ["XLA_FLAGS"] = " ".join(
     [
         os.environ.get("XLA_FLAGS", ""),
         "--xla_force_host_platform_device_count=8",
-        "--xla_backend_optimization_level=1",
+        "--xla_backend_optimization_level=0",
     ]
 )
 os.environ.setdefault("JAX_PLATFORMS", "cpu")

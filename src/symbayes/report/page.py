@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import re
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from symbayes.draws.files import explained
+from symbayes.draws import files
 from symbayes.report.contents import Cell, Figure, Section, Table
 from symbayes.report.inline import inline
 
@@ -57,19 +56,9 @@ def render(title: str, summary: str, sections: Sequence[Section], provenance: Ma
 
 def write(path: str | os.PathLike[str], html: str) -> None:
     """Put the page at ``path``: whole, or not at all (the file that was there stays)."""
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
-    try:
-        with temporary.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(html)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except OSError as error:
-        raise explained(error, target) from error
-    finally:
-        temporary.unlink(missing_ok=True)
+    target, content = Path(path), html.encode()
+    files.make_folders(target.parent)
+    files.write_bytes(target, content)
 
 
 @dataclass(frozen=True)

@@ -316,7 +316,7 @@ def test_a_run_in_another_thread_leaves_signals_alone(tiny, drawn):
     assert signal.getsignal(signal.SIGINT) is before
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has priorities of threads")
+@pytest.mark.skipif(sys.platform != "linux", reason="a thread has its own priority on Linux only")
 def test_saving_gives_way_to_computing(tiny, monkeypatch):
     seen = []
     update = sb.Moments.update

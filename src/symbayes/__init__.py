@@ -6,7 +6,8 @@ and measures what is left.
 
 from symbayes import compact, data, evaluate, networks, symmetry, trees
 from symbayes.draws import Draws, Run, RunError
-from symbayes.engine import Diverged, Moments, Predictions, Stopped, estimate, make_mesh, run
+from symbayes.engine import Diverged, Moments, Opened, Predictions, Stopped, estimate, make_mesh, run
+from symbayes.engine import open_run as open  # as in symbayes.open(folder)
 from symbayes.methods import HMC, METHODS, DeepEnsemble
 from symbayes.posterior import Posterior, likelihoods, priors
 from symbayes.report import Report, compare
@@ -18,6 +19,7 @@ __all__ = [
     "Diverged",
     "Draws",
     "Moments",
+    "Opened",
     "Posterior",
     "Predictions",
     "Report",
@@ -32,6 +34,7 @@ __all__ = [
     "likelihoods",
     "make_mesh",
     "networks",
+    "open",
     "priors",
     "run",
     "symmetry",

@@ -15,7 +15,7 @@ from sklearn.datasets import load_digits
 from symbayes import data, evaluate
 from symbayes.cli import main
 from symbayes.data.images import read_cifar_images
-from symbayes.engine import reopen
+from symbayes.engine import open_run
 
 from .files import catalogued, cifar_bytes, idx_bytes, real
 
@@ -87,7 +87,7 @@ def make_files(monkeypatch, folder):
 
 
 def accuracy_on_training_data(store):
-    run = reopen(store)
+    run = open_run(store)
     dataset = data.load(run.run.config["about"]["data"])
     return evaluate.accuracy(run.predict(dataset.train.x).mean, dataset.train.y)
 
@@ -114,7 +114,7 @@ def test_every_network_learns_by_the_command(network, monkeypatch, tmp_path, cap
     assert accuracy_on_training_data(store) > (1 + chance) / 2
     assert json.loads((store / "config.json").read_text())["posterior"]["train"]["examples"] == EXAMPLES
     if network == "resnet18":
-        batch_statistics_are_trained(reopen(store).draws.variables["stats"]["stem_norm"])
+        batch_statistics_are_trained(open_run(store).draws.variables["stats"]["stem_norm"])
 
 
 @pytest.mark.parametrize("likelihood", ["gaussian", "heteroscedastic"])
@@ -126,7 +126,7 @@ def test_regression_is_told_in_the_targets_units(likelihood, monkeypatch, tmp_pa
     assert main(["sample", "ensemble", *arguments]) == 0, capsys.readouterr().err
     row = json.loads(numbers.read_text())["comparison"]["run"]
     dataset = data.load("uci-yacht")
-    predictive = reopen(store).predict(dataset.test.x)
+    predictive = open_run(store).predict(dataset.test.x)
     targets = dataset.target_scaling.undo(dataset.test.y.astype(np.float64))
     errors = dataset.target_scaling.undo(predictive.mean) - targets
     assert row["RMSE"] == pytest.approx(np.sqrt(np.mean(errors**2)), rel=1e-5)

@@ -8,14 +8,14 @@ from rich.console import Console
 
 import symbayes as sb
 from symbayes import evaluate
-from symbayes.engine import reopen
+from symbayes.engine import open_run
 from symbayes.posterior import CategoricalPredictive, GaussianPredictive
 from symbayes.report.compare import FORMATS, Comparison, compare_predictives, split
 
 
 def test_the_numbers_are_the_metrics_own(runs: dict[str, Path], digits: sb.data.Dataset) -> None:
     comparison = sb.compare(runs, reference="hmc", on=digits.test)
-    hmc, ensemble = (reopen(path).predict(digits.test.x).mean for path in runs.values())
+    hmc, ensemble = (open_run(path).predict(digits.test.x).mean for path in runs.values())
     y = digits.test.y
     assert comparison.rows["hmc"] == {
         "accuracy": evaluate.accuracy(hmc, y),
@@ -31,7 +31,7 @@ def test_the_ceiling_is_one_half_of_the_chains_against_the_other(
     runs: dict[str, Path], digits: sb.data.Dataset
 ) -> None:
     comparison = sb.compare(runs, reference="hmc", on=digits.test)
-    probs = reopen(runs["hmc"]).predict(digits.test.x).probs
+    probs = open_run(runs["hmc"]).predict(digits.test.x).probs
     first, second = (chain.mean(axis=0, dtype=np.float64) for chain in probs)
     assert comparison.rows["ceiling: half of hmc"] == {
         "agreement": evaluate.agreement(first, second),

@@ -9,7 +9,7 @@ import pytest
 
 import symbayes as sb
 from symbayes import evaluate
-from symbayes.engine import reopen
+from symbayes.engine import open_run
 from symbayes.report.runs import named
 
 
@@ -22,7 +22,7 @@ def test_the_page_shows_what_the_metrics_say(report: sb.Report, runs: dict[str, 
     page = html.unescape(report.html())
     accuracy = evaluate.accuracy(report.predictives["hmc"].mean, report.data.test.y)
     assert f"{accuracy:.1%}" in page
-    kernels = reopen(runs["hmc"]).draws.variables["params"]["hidden1"]["kernel"]
+    kernels = open_run(runs["hmc"]).draws.variables["params"]["hidden1"]["kernel"]
     assert evaluate.rhat(kernels).max() > 1
     assert "hmc, weights" in page
     assert "hmc, test predictions" in page

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import symbayes as sb
-from symbayes.engine import reopen
+from symbayes.engine import open_run
 from symbayes.studies import align as studied
 from symbayes.studies.align import align_run
 
@@ -38,7 +38,7 @@ def contents(run: Path) -> dict[str, bytes]:
 def test_the_twin_predicts_the_same_from_other_weights(
     source: Path, twin: studied.AlignedRun, x: np.ndarray
 ) -> None:
-    old, new = reopen(source), reopen(twin.path)
+    old, new = open_run(source), open_run(twin.path)
     np.testing.assert_allclose(new.predict(x).probs, old.predict(x).probs, atol=2e-5)
     before, after = (run.draws.variables["params"]["hidden1"]["kernel"] for run in (old, new))
     assert np.abs(before - after).max() > 0.1
@@ -99,7 +99,7 @@ def test_draws_are_aligned_to_the_mean_of_an_aligned_run(
     mean = twin.alignment.draws.variables["params"]["hidden1"]["kernel"].mean((0, 1))
     kernels = found.alignment.draws.variables["params"]["hidden1"]["kernel"]
     products = np.sum(kernels * mean, axis=(2, 3))
-    raw = np.sum(reopen(source).draws.variables["params"]["hidden1"]["kernel"] * mean, axis=(2, 3))
+    raw = np.sum(open_run(source).draws.variables["params"]["hidden1"]["kernel"] * mean, axis=(2, 3))
     assert products.sum() > 1.1 * raw.sum()
 
 

@@ -49,7 +49,7 @@ class Compact:
     def __call__(self) -> None:
         require_counts(least=0, rank=self.rank)
         require_counts(samples=self.samples, max_draws=self.max_draws, max_examples=self.max_examples)
-        dataset, run = dataset_of(Run(self.run), self.data), engine.reopen(self.run)
+        dataset, run = dataset_of(Run(self.run), self.data), engine.open_run(self.run)
         out = self.out or self.run / f"gaussian-rank-{self.rank}.safetensors"
         if out.exists():
             raise FileExistsError(f"{out} is there already: choose another file with --out")

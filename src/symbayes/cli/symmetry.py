@@ -45,8 +45,8 @@ class Symmetries:
 
     def __call__(self) -> None:
         if (Path(self.network) / "config.json").is_file():
-            run = engine.reopen(self.network)
-            print(Subject.of(run, dataset_of(run.run, self.data).test.x).group)
+            run = engine.open_run(self.network)
+            print(Subject.of(run, dataset_of(Run(self.network), self.data).test.x).group)
             return
         dataset = data.load(self.data or "digits")
         x = jax.numpy.asarray(dataset.test.x[:2])
@@ -103,7 +103,7 @@ class Align:
 
     def _criterion(self, dataset: data.Dataset) -> symmetry.Criterion:
         scale = None if self.scale == "none" else self.scale
-        run, some = engine.reopen(self.run), dataset.train[:INPUTS]
+        run, some = engine.open_run(self.run), dataset.train[:INPUTS]
         x, y = jax.numpy.asarray(some.x), jax.numpy.asarray(some.y)
         if self.by == "weights":
             return symmetry.Weights(scale)

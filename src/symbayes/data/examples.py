@@ -9,8 +9,10 @@ from typing import Any
 import jax
 import numpy as np
 
+from symbayes.pytrees import pytree
 
-@jax.tree_util.register_dataclass
+
+@pytree
 @dataclass(frozen=True, eq=False)
 class Examples:
     """Inputs and what belongs to them, along one leading axis.

@@ -1,6 +1,6 @@
 """What every method returns: `Draws` in memory or on disk, and the folder of a run."""
 
-from symbayes.draws.draws import Draws
+from symbayes.draws.draws import Draws, Origin
 from symbayes.draws.store import Run, RunError
 
-__all__ = ["Draws", "Run", "RunError"]
+__all__ = ["Draws", "Origin", "Run", "RunError"]

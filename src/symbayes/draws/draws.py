@@ -86,13 +86,34 @@ def named_arrays(variables: Any, stats: Mapping[str, Any]) -> dict[str, np.ndarr
     return flat | {f"{STATISTICS}/{name}": np.asarray(value) for name, value in stats.items()}
 
 
+@dataclass(frozen=True, eq=False)
+class Origin:
+    """What made draws that are in memory.
+
+    Attributes:
+        config: what a stored run writes into ``config.json``.
+        posterior: what was drawn from.
+        traces: statistics of every unit of the run, draws or not, each (chain, unit).
+        distribution: what the method fitted, if anything.
+    """
+
+    config: Mapping[str, Any]
+    posterior: Any
+    traces: Mapping[str, np.ndarray] = field(default_factory=dict)
+    distribution: Any = None
+
+
 @dataclass(frozen=True)
 class Draws:
-    """Draws of a posterior; see `variables`, `stats`, `blocks` and `columns`."""
+    """Draws of a posterior; see `variables`, `stats`, `blocks` and `columns`.
+
+    `observed` is what observers found, `path` the folder they are in, and `origin` what made them.
+    """
 
     segments: Sequence[Segment]
     observed: Mapping[str, Any] = field(default_factory=dict)
     path: Path | None = None
+    origin: Origin | None = None
 
     @classmethod
     def from_variables(cls, variables: Any, stats: Mapping[str, Any] | None = None) -> Draws:

@@ -136,6 +136,16 @@ class Run:
         return self.blocks == self.config.get("blocks")
 
     @property
+    def traces(self) -> dict[str, np.ndarray]:
+        """Statistics of every unit of the run, draws or not, each (chain, unit)."""
+        parts: dict[str, list[np.ndarray]] = {}
+        for line in self.metrics:
+            for name, value in line.items():
+                if np.ndim(value) == 2:
+                    parts.setdefault(name, []).append(np.asarray(value))
+        return {name: np.concatenate(arrays, axis=1) for name, arrays in parts.items()}
+
+    @property
     def draws(self) -> Draws:
         """The committed draws, read from disk when walked."""
         segments = [

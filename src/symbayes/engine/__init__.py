@@ -2,9 +2,9 @@
 
 from symbayes.engine.cost import Cost, estimate
 from symbayes.engine.observers import Moments, Observer, Predictions
+from symbayes.engine.opened import Opened, open_run
 from symbayes.engine.placement import make_mesh
 from symbayes.engine.protocol import Block, Method, State
-from symbayes.engine.reopen import Reopened, reopen
 from symbayes.engine.run import Diverged, Stopped, run
 
 __all__ = [
@@ -14,12 +14,12 @@ __all__ = [
     "Method",
     "Moments",
     "Observer",
+    "Opened",
     "Predictions",
-    "Reopened",
     "State",
     "Stopped",
     "estimate",
     "make_mesh",
-    "reopen",
+    "open_run",
     "run",
 ]

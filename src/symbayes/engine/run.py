@@ -23,7 +23,7 @@ import numpy as np
 from jax.sharding import Mesh
 
 from symbayes import specs
-from symbayes.draws import Draws, Run
+from symbayes.draws import Draws, Origin, Run
 from symbayes.draws.draws import MemorySegment, named_arrays
 from symbayes.engine import placement, states
 from symbayes.engine.observers import Memory, Observer
@@ -118,7 +118,7 @@ def run(
             sink.save_observed(observer.name, observer.finish(memories[observer.name]))
         for warning in method.review(sink.metrics):
             warnings.warn(warning, stacklevel=2)
-        return sink.draws
+        return dataclasses.replace(sink.draws, origin=Origin(config, posterior))
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from symbayes.pytrees import pytree
 
-@jax.tree_util.register_dataclass
+
+@pytree
 @dataclass(frozen=True)
 class Chunks:
     """Arrays with leading axes (chunk, example); mask is 1 for real examples and 0 for padding."""

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from symbayes.posterior.classes import pytree
+from symbayes.pytrees import pytree
 from symbayes.specs import require, require_positive
 
 

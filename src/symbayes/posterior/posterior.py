@@ -245,6 +245,7 @@ class Posterior:
             "tempers": self.tempers,
             "precision": self.precision,
             "chunk": int(self.chunks.mask.shape[1]),
+            "input": {"shape": list(self.chunks.x.shape[2:]), "dtype": str(self.chunks.x.dtype)},
             "train": {"examples": self.size, "sha256": self.train.checksum()},
         }
 

@@ -17,7 +17,7 @@ from rich.table import Table as TerminalTable
 
 from symbayes import evaluate
 from symbayes.data import Examples, Scaling
-from symbayes.engine import reopen
+from symbayes.engine import open_run
 from symbayes.posterior import CategoricalPredictive, GaussianPredictive, Predictive
 from symbayes.report.contents import Table
 from symbayes.specs import require, require_kind
@@ -125,7 +125,7 @@ def compare(
     """
     require(reference in runs, f"the reference {reference!r} is not among the runs {', '.join(runs)}")
     require_kind("what the runs are compared on", on, "x", "y", example="dataset.test")
-    predictives = {name: reopen(path).predict(on.x) for name, path in runs.items()}
+    predictives = {name: open_run(path).predict(on.x) for name, path in runs.items()}
     return compare_predictives(predictives, reference, np.asarray(on.y), scaling)
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from symbayes import evaluate
 from symbayes.data import Dataset
 from symbayes.draws import RunError
-from symbayes.engine import Reopened, reopen
+from symbayes.engine import Opened, open_run
 from symbayes.posterior import CategoricalPredictive, Predictive
 from symbayes.report import figures, page, symmetry
 from symbayes.report.compare import FORMATS, LEVEL, Comparison, compare_predictives
@@ -37,7 +37,7 @@ UNCERTAIN_IMAGES = 8
 class Report:
     """Some runs, what they predict on the test part of a dataset, and the comparison."""
 
-    runs: Mapping[str, Reopened]
+    runs: Mapping[str, Opened]
     reference: str
     data: Dataset
     predictives: Mapping[str, Predictive]
@@ -60,7 +60,7 @@ class Report:
         """
         require(len(paths) > 0, "a report is about at least one run")
         require_kind("the data", data, "train", "test", example="data.load('digits')")
-        runs = {name: reopen(path) for name, path in paths.items()}
+        runs = {name: open_run(path) for name, path in paths.items()}
         for run in runs.values():
             _require_trained_on(run, data)
         reference = reference or next(iter(runs))
@@ -129,7 +129,7 @@ class Report:
                 f"{metric} {format(value, FORMATS[metric])}"
                 for metric, value in self.comparison.rows[name].items()
             )
-            given = run.run.config["posterior"]["train"]["examples"]
+            given = run.config["posterior"]["train"]["examples"]
             # One draw of each chain is where training ended, and not a draw from the posterior.
             drawn = (
                 f"{_counted(run.draws.chains, 'chain')} of {len(run.draws):,} draws from the posterior"
@@ -241,18 +241,16 @@ def _flat_predictions(predictive: Predictive) -> np.ndarray:
     return values.reshape(*values.shape[:2], -1)
 
 
-def _traces(name: str, run: Reopened) -> list[Figure]:
+def _traces(name: str, run: Opened) -> list[Figure]:
     """Energy and acceptance where there are many draws, the loss where a run was trained."""
-    stats, metrics = run.draws.stats, run.run.metrics
+    stats, traces = run.draws.stats, run.traces
     if len(run.draws) > 1 and "energy" in stats:
-        energies = [np.asarray(line["energy"]) for line in metrics if "energy" in line]
-        burn_in = run.run.config["method"].get("burn_in", 0)
-        before = np.concatenate(energies, axis=1)[:, :burn_in] if energies and burn_in else None
+        burn_in = run.config["method"].get("burn_in", 0)
+        before = traces["energy"][:, :burn_in] if "energy" in traces and burn_in else None
         return [figures.traces(stats["energy"], stats.get("acceptance"), before)]
-    parts = [np.asarray(line["losses"]) for line in metrics if "losses" in line]
-    if not parts:
+    if "losses" not in traces:
         return []
-    losses = np.concatenate(parts, axis=1)
+    losses = traces["losses"]
     share = np.linspace(0, 100, losses.shape[1] + 1)[1:]
     series = {f"member {i + 1}": (share, member) for i, member in enumerate(losses)}
     title = f"Training of {name}"
@@ -272,21 +270,21 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def provenance(runs: Mapping[str, Reopened]) -> dict[str, str]:
+def provenance(runs: Mapping[str, Opened]) -> dict[str, str]:
     """Where the page comes from."""
     return {
         "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
         "versions": ", ".join(f"{name} {number}" for name, number in installed_versions().items()),
         "hardware": f"{jax.device_count()} x {jax.devices()[0].device_kind}, {platform.machine()}",
         "made": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
-        **{f"run {name}": str(run.run.path) for name, run in runs.items()},
+        **{f"run {name}": str(run.path) for name, run in runs.items() if run.path},
     }
 
 
-def _require_trained_on(run: Reopened, data: Dataset) -> None:
-    if run.run.config["posterior"]["train"]["sha256"] != data.train.checksum():
+def _require_trained_on(run: Opened, data: Dataset) -> None:
+    if run.train_checksum != data.train.checksum():
         raise RunError(
-            f"{run.run.path} was not conditioned on the training part of {data.name}: "
+            f"{run.path or 'a run in memory'} was not conditioned on the training part of {data.name}: "
             "give its own dataset with --data"
         )
 

@@ -18,7 +18,7 @@ from symbayes import specs, symmetry, trees
 from symbayes.draws import Draws, Run, RunError
 from symbayes.draws.draws import DerivedSegment, read_segment
 from symbayes.draws.files import file_sha256
-from symbayes.engine import reopen
+from symbayes.engine import open_run
 from symbayes.report.symmetry.distances import LayerDistance, distances
 from symbayes.report.symmetry.subject import Subject
 from symbayes.specs import require
@@ -62,11 +62,11 @@ def align_run(
     `x` are some inputs of the run's dataset, `to` is ``"joint"`` or the folder of a run of the same network.
     An existing folder is not overwritten; one that was begun by the same call and stopped is finished.
     """
-    run = reopen(source)
+    run = open_run(source)
     subject = Subject.of(run, x)
     require(subject.symmetric, f"the network of {source} has no symmetries: there is nothing to align")
     by = symmetry.Weights() if by is None else by
-    config = _configuration(run.run, to, by, restarts, seed)
+    config = _configuration(Run(source), to, by, restarts, seed)
     _require_unfinished(Path(out), config)
     reference = "joint" if to == "joint" else _reference(Path(to), run.draws)
     count = run.draws.chains * len(run.draws)
@@ -115,10 +115,10 @@ def _require_unfinished(out: Path, config: Mapping[str, Any]) -> None:
 
 def _reference(path: Path, draws: Draws) -> Any:
     """Where to align to: the mean of aligned draws, or else the last draw of the first chain."""
-    other = reopen(path)
+    other = open_run(path)
     if other.draws.shapes != draws.shapes:
         raise RunError(f"{path} is a run of another network: align to one of the same network")
-    if "alignment" in other.run.config:
+    if "alignment" in other.config:
         return other.draws
     return trees.index(other.draws.select([0], [len(other.draws) - 1]).variables, (0, 0))
 

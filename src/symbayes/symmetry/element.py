@@ -17,10 +17,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from symbayes.pytrees import pytree
+
 Shaped = TypeVar("Shaped", np.ndarray, jax.Array)
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Element:
     """Arrays by name: permutations ``(rows, n)``, signs and log-scales ``(n,)``; a batch of elements has

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 import symbayes as sb
-from symbayes.engine import reopen
+from symbayes.engine import open_run
 from symbayes.report.symmetry.subject import Subject
 
 
 @pytest.fixture(scope="session")
 def subject(runs: dict[str, Path], digits: sb.data.Dataset) -> Subject:
     """The HMC run: two chains of eight draws of a network with six hidden units."""
-    return Subject.of(reopen(runs["hmc"]), digits.test.x)
+    return Subject.of(open_run(runs["hmc"]), digits.test.x)
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import symbayes as sb
-from symbayes.engine import reopen
+from symbayes.engine import open_run
 from symbayes.report.symmetry.distances import distances, expected_transpositions
 from symbayes.report.symmetry.subject import Subject
 from symbayes.symmetry import Alignment
@@ -51,7 +51,7 @@ def test_distances_do_not_depend_on_the_common_order(subject: Subject, common: l
 
 
 def test_one_draw_per_chain_has_no_distance_within(runs: dict[str, Path], digits: sb.data.Dataset) -> None:
-    ensemble = Subject.of(reopen(runs["ensemble"]), digits.test.x)
+    ensemble = Subject.of(open_run(runs["ensemble"]), digits.test.x)
     alignment = sb.symmetry.align(ensemble.run.draws, ensemble.group)
     (layer,) = distances(alignment, ensemble.group).values()
     assert layer.within is None

@@ -8,7 +8,7 @@ import pytest
 
 import symbayes as sb
 from symbayes import evaluate, trees
-from symbayes.engine import reopen
+from symbayes.engine import open_run
 from symbayes.report.contents import Figure, Table
 from symbayes.report.symmetry import Bounds, Findings, investigate, section
 from symbayes.report.symmetry.findings import Spread
@@ -18,7 +18,7 @@ QUICK = Bounds(samples=4, steps=5, examples=150)
 
 @pytest.fixture(scope="module")
 def findings(runs: dict[str, Path], digits: sb.data.Dataset) -> dict[str, Findings]:
-    found = {name: investigate(reopen(path), digits, QUICK) for name, path in runs.items()}
+    found = {name: investigate(open_run(path), digits, QUICK) for name, path in runs.items()}
     return {name: result for name, result in found.items() if result is not None}
 
 
@@ -99,7 +99,7 @@ def test_a_network_without_symmetries_has_no_findings(digits: sb.data.Dataset, t
         digits.train[:64],
     )
     sb.run(sb.DeepEnsemble(epochs=1, chains=2), posterior, store=tmp_path / "run")
-    assert investigate(reopen(tmp_path / "run"), digits, QUICK) is None
+    assert investigate(open_run(tmp_path / "run"), digits, QUICK) is None
 
 
 def test_regression_is_told_in_errors_instead_of_agreements(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_regression_is_told_in_errors_instead_of_agreements(tmp_path: Path) -> N
         part,
     )
     sb.run(sb.DeepEnsemble(epochs=2, chains=4, batch=20), posterior, store=tmp_path / "run")
-    found = investigate(reopen(tmp_path / "run"), data, QUICK)
+    found = investigate(open_run(tmp_path / "run"), data, QUICK)
     assert found is not None
     made = section("waves", found)
     assert "RMSE" in made.lead

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from symbayes import trees
-from symbayes.posterior.classes import pytree
+from symbayes.pytrees import pytree
 from symbayes.specs import require, require_positive
 
 VALUES_AT_ONCE = 2**24

@@ -9,8 +9,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from symbayes.posterior.classes import pytree
 from symbayes.posterior.priors.prior import Independent
+from symbayes.pytrees import pytree
 from symbayes.specs import require_positive
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from symbayes import evaluate, symmetry, trees
 from symbayes.data import Dataset
 from symbayes.draws import Draws
-from symbayes.engine import Reopened
+from symbayes.engine import Opened
 from symbayes.report.figures.compact import moving
 from symbayes.report.symmetry.bounds import Bounds, some_weights
 from symbayes.report.symmetry.compactness import Compactness, compactness, held_out
@@ -134,7 +134,7 @@ class Findings:
 
 
 def investigate(
-    run: Reopened, data: Dataset, bounds: Bounds | None = None, tell: Tell = silent
+    run: Opened, data: Dataset, bounds: Bounds | None = None, tell: Tell = silent
 ) -> Findings | None:
     """Align a run and measure it before and after; None without symmetries, or without two draws."""
     bounds = bounds or Bounds()
@@ -195,7 +195,7 @@ def _fits(
     return found, pruned_accuracy(subject, found.gaussians["aligned"], draw, data.test)
 
 
-def _looked(run: Reopened, draws: Draws, bounds: Bounds, data: Dataset, test: int) -> Looked:
+def _looked(run: Opened, draws: Draws, bounds: Bounds, data: Dataset, test: int) -> Looked:
     weights = sum(
         int(np.prod(shape)) for name, shape in draws.shapes.items() if not name.startswith("stats/")
     )

@@ -9,10 +9,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from symbayes import specs, symmetry
+from symbayes import symmetry
 from symbayes.draws import Draws
-from symbayes.engine import Reopened
-from symbayes.posterior import Predictive, priors
+from symbayes.engine import Opened
+from symbayes.posterior import Predictive
 from symbayes.posterior.predictive import predict
 from symbayes.symmetry import Symmetry
 from symbayes.symmetry.control import null_draws
@@ -30,12 +30,12 @@ def silent(words: str) -> None:
 class Subject:
     """A run, fresh variables of its network, and the group that the network's program has."""
 
-    run: Reopened
+    run: Opened
     variables: Any
     group: Symmetry
 
     @classmethod
-    def of(cls, run: Reopened, x: Any) -> Subject:
+    def of(cls, run: Opened, x: Any) -> Subject:
         """From a run and some inputs of its dataset."""
         x = jax.numpy.asarray(x[:2])
         variables = run.network.init(jax.random.key(0), x)
@@ -52,8 +52,7 @@ class Subject:
         Aligning pure noise also shrinks variances and lifts means, so what alignment does to these draws is
         no evidence about the posterior.  They are made when they are read, unless the draws are in memory.
         """
-        prior = specs.decode(self.run.run.config["posterior"]["prior"], priors.KINDS)
-        sample = jax.jit(lambda key: prior.sample(key, self.variables["params"]))
+        sample = jax.jit(lambda key: self.run.prior.sample(key, self.variables["params"]))
         noise = null_draws(Stack.of(draws, self.group), sample)
         assert isinstance(noise, Draws)
         return noise

@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import pytest
 
-from symbayes.posterior.classes import pytree
+from symbayes.pytrees import pytree
 
 
 @pytree

@@ -1,0 +1,123 @@
+"""A run, opened: its draws, what made them, and what follows from both.
+
+One object for a folder and for draws in memory, so that whatever takes the one takes the other.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from symbayes import networks, specs, symmetry
+from symbayes.draws import Draws, Run, RunError
+from symbayes.networks import Network
+from symbayes.posterior import Predictive, likelihoods, priors
+from symbayes.posterior.likelihoods import Likelihood
+from symbayes.posterior.predictive import predict
+from symbayes.posterior.priors import Prior
+from symbayes.symmetry import Symmetry
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """What a run drew, and what it takes to predict with it.
+
+    Attributes:
+        draws: on disk or in memory.
+        network: whose weights they are.
+        likelihood: of the posterior.
+        prior: of the posterior.
+        config: what the run recorded of itself.
+        path: the run's folder; None for draws in memory.
+        traces: statistics of every unit of the run, draws or not, each (chain, unit).
+        distribution: what the method fitted, an equal mixture over chains, if anything.
+    """
+
+    draws: Draws
+    network: Network
+    likelihood: Likelihood
+    prior: Prior
+    config: Mapping[str, Any]
+    path: Path | None = None
+    traces: Mapping[str, np.ndarray] = field(default_factory=dict)
+    distribution: Any = None
+
+    @property
+    def method(self) -> str:
+        """The name of the method's class."""
+        return self.config["method"]["kind"]
+
+    @property
+    def about(self) -> Mapping[str, str]:
+        """Notes kept with the run, such as the name of its dataset."""
+        return self.config.get("about", {})
+
+    @property
+    def train_checksum(self) -> str:
+        """SHA-256 of the examples that the run was conditioned on."""
+        return self.config["posterior"]["train"]["sha256"]
+
+    @functools.cached_property
+    def example(self) -> jax.Array:
+        """Two blank inputs of the shape and type that the network takes."""
+        form = self.config["posterior"]["input"]
+        return jnp.zeros((2, *form["shape"]), form["dtype"])
+
+    @functools.cached_property
+    def variables(self) -> Any:
+        """Fresh variables of the network."""
+        return self.network.init(jax.random.key(0), self.example)
+
+    @functools.cached_property
+    def group(self) -> Symmetry:
+        """The symmetries of the network, found in its program."""
+        return symmetry.discover(self.network.apply, self.variables, self.example)
+
+    def predict(self, x: Any) -> Predictive:
+        """The predictive distribution of every draw."""
+        return predict(self.network, self.likelihood, self.draws, x)
+
+
+def open_run(what: str | Path | Run | Draws | Opened) -> Opened:
+    """Open a run: its folder, or draws in memory as `run` gave them.
+
+    Of a folder, what is committed so far counts, finished or not.
+    """
+    if isinstance(what, Opened):
+        return what
+    if isinstance(what, Draws):
+        if what.origin is None:
+            raise RunError(
+                "these draws do not tell what made them: open the draws that symbayes.run gave, "
+                "or the folder of a run"
+            )
+        made, posterior = what.origin, what.origin.posterior
+        return Opened(
+            what,
+            posterior.network,
+            posterior.likelihood,
+            posterior.prior,
+            made.config,
+            traces=made.traces,
+            distribution=made.distribution,
+        )
+    run = what if isinstance(what, Run) else Run(what)
+    if not run.draws.segments:
+        raise RunError(f"{run.path} holds no draws yet: run it to its end first, or with keep=1")
+    recorded = run.config["posterior"]
+    return Opened(
+        run.draws,
+        networks.from_spec(recorded["network"]),
+        specs.decode(recorded["likelihood"], likelihoods.KINDS),
+        specs.decode(recorded["prior"], priors.KINDS),
+        run.config,
+        run.path,
+        run.traces,
+    )

@@ -14,16 +14,19 @@ Reference: Hoffman & Gelman (2014), The No-U-Turn sampler, section 3.2.
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
+from symbayes.pytrees import pytree
+
 T0, GAMMA, KAPPA = 10.0, 0.05, 0.75
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class DualAveraging:
     """The current step size, its running average, and what moves them."""
@@ -47,3 +50,7 @@ class DualAveraging:
         forget = trials**-KAPPA
         average = jnp.exp(forget * log_step + (1 - forget) * jnp.log(self.average))
         return DualAveraging(jnp.exp(log_step), average, error, trials)
+
+    def settled(self, at_most: jax.Array) -> DualAveraging:
+        """When adaptation ends: the average is the step size."""
+        return dataclasses.replace(self, step_size=jnp.minimum(self.average, at_most))

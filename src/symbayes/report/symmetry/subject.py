@@ -15,8 +15,8 @@ from symbayes.engine import Opened
 from symbayes.posterior import Predictive
 from symbayes.posterior.predictive import predict
 from symbayes.symmetry import Symmetry
-from symbayes.symmetry.control import null_draws
-from symbayes.symmetry.stack import Stack
+from symbayes.symmetry.align.control import null_draws
+from symbayes.symmetry.group.stack import Stack
 
 Tell = Callable[[str], Any]
 """Takes a few words on what is being done."""

@@ -15,7 +15,7 @@ import jax
 import numpy as np
 
 from symbayes import trees
-from symbayes.engine.operations import gradient_operations
+from symbayes.networks.counting import gradient_operations
 from symbayes.networks.traced import traced
 from symbayes.posterior import Posterior
 

@@ -28,7 +28,7 @@ from symbayes.engine.plan import Plan, Work, steps_per_block
 from symbayes.engine.protocol import LOOPS_ON_DEVICE, Block, State, chain_keys
 from symbayes.engine.start import start_variables
 from symbayes.posterior import Posterior
-from symbayes.posterior.sums import compensated
+from symbayes.posterior.numerics.sums import compensated
 from symbayes.specs import require, require_counts, require_positive
 
 Optimizer = Literal["adam", "sgd"]

@@ -22,7 +22,7 @@ from symbayes.engine.plan import Work
 from symbayes.engine.protocol import LOOPS_ON_DEVICE, State, chain_keys
 from symbayes.methods.adaptation import DualAveraging
 from symbayes.posterior import Posterior
-from symbayes.posterior.sums import compensated
+from symbayes.posterior.numerics.sums import compensated
 
 DIVERGENT = 1000.0
 """An energy error beyond which a trajectory has left the level set: its step size is too large."""

@@ -1,4 +1,4 @@
-"""Counts of operations, by hand for small programs and from the literature for a large one."""
+"""Operations and bytes, counted by hand for small programs and from the literature for a large one."""
 
 import jax
 import jax.numpy as jnp
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import symbayes as sb
-from symbayes.engine.operations import count, gradient_operations
+from symbayes.networks.counting import activation_bytes, count, gradient_operations, operations
 
 
 def counted(function, *arguments) -> float:
@@ -47,3 +47,35 @@ def test_resnet18_takes_its_published_operations():
     network = sb.networks.make("resnet18", outputs=10)
     found = gradient_operations(network, (32, 32, 3), np.dtype(np.float32))
     assert found / 3 / 2 == pytest.approx(0.56e9, rel=0.02)
+    assert found == 3 * operations(network, (32, 32, 3), np.dtype(np.float32))
+
+
+def made_bytes(network: sb.networks.Network) -> int:
+    return activation_bytes(network, (28, 28, 1), np.dtype(np.float32))
+
+
+def test_a_larger_layer_takes_as_much_more_as_it_has_numbers():
+    """Of each number of a layer the forward pass makes a product, a sum and an activation, and the flattened
+    input has 784 more."""
+    wider = sb.networks.mlp(hidden=(1024,), outputs=10)
+    small, large = (made_bytes(network) for network in (sb.networks.mlp(hidden=(512,), outputs=10), wider))
+    per_number = (large - small) / 512
+    assert per_number % 4 == 0
+    assert 3 * 4 <= per_number <= 6 * 4
+    assert small >= 4 * (784 + 3 * 512 + 2 * 10)
+
+
+def test_what_is_made_within_a_compiled_part_and_in_every_turn_of_a_loop_counts():
+    def init(key, x):
+        return {"params": {"w": jnp.zeros((784, 512))}, "stats": {}}
+
+    def network(turns, wrapped=lambda function: function):
+        def apply(variables, x):
+            first = x.reshape(len(x), -1) @ variables["params"]["w"]
+            return jax.lax.scan(lambda h, _: (jnp.sin(jnp.cos(h)), None), first, length=turns)[0]
+
+        return sb.networks.from_functions(init, wrapped(apply))
+
+    ten, twenty, compiled = (made_bytes(made) for made in (network(10), network(20), network(10, jax.jit)))
+    assert twenty - ten == 4 * 10 * (512 + 512)
+    assert compiled == ten

@@ -70,7 +70,7 @@ class Compact:
                 forms["aligned"] = symmetry.align(parts[0], subject.group).draws
             most = parts[0].chains * len(parts[0]) - 1
             require(self.rank <= most, f"{most + 1:,} draws are fitted, so the rank is at most {most:,}")
-            test = bounds.some_examples(dataset.test, run.network, subject.variables)
+            test = bounds.some_examples(dataset.test, run.network)
             found = compactness(
                 subject,
                 forms,

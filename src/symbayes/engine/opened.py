@@ -20,7 +20,7 @@ from symbayes.draws import Draws, Run, RunError
 from symbayes.networks import Network
 from symbayes.posterior import Predictive, likelihoods, priors
 from symbayes.posterior.likelihoods import Likelihood
-from symbayes.posterior.predictive import predict
+from symbayes.posterior.prediction import predict
 from symbayes.posterior.priors import Prior
 from symbayes.symmetry import Symmetry
 

@@ -18,8 +18,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from symbayes import trees
-from symbayes.engine.operations import gradient_operations
 from symbayes.engine.phase import Phase
+from symbayes.networks.counting import gradient_operations
 from symbayes.networks.traced import traced
 from symbayes.posterior import Posterior
 from symbayes.pytrees import pytree

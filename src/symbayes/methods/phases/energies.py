@@ -7,7 +7,7 @@ from typing import Any
 import jax
 
 from symbayes.posterior import Posterior
-from symbayes.posterior.sums import compensated
+from symbayes.posterior.numerics.sums import compensated
 
 
 def energies(posterior: Posterior, params: Any, terms: jax.Array) -> dict[str, jax.Array]:

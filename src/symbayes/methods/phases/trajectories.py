@@ -29,7 +29,7 @@ from symbayes.engine.phase import Left, Phase, Tick, phase
 from symbayes.methods.phases.adaptation import DualAveraging
 from symbayes.methods.phases.energies import energies
 from symbayes.posterior import Posterior
-from symbayes.posterior.sums import compensated
+from symbayes.posterior.numerics.sums import compensated
 from symbayes.pytrees import pytree
 
 DIVERGENT = 1000.0

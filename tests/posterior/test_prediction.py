@@ -11,7 +11,7 @@ import scipy.stats
 
 import symbayes as sb
 from symbayes import trees
-from symbayes.posterior import CategoricalPredictive, GaussianPredictive, predictive
+from symbayes.posterior import CategoricalPredictive, GaussianPredictive, prediction
 
 CHAINS, DRAWS, INPUTS = 2, 7, 13
 
@@ -46,8 +46,8 @@ def expected(draws: sb.Draws, x: np.ndarray) -> np.ndarray:
 def test_size_of_pieces_changes_nothing(
     tiny: sb.Posterior, draws: sb.Draws, x: Any, expected: Any, inputs: int, at_once: int, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr(predictive, "INPUTS_AT_ONCE", inputs)
-    monkeypatch.setattr(predictive, "DRAWS_AT_ONCE", at_once)
+    monkeypatch.setattr(prediction, "INPUTS_AT_ONCE", inputs)
+    monkeypatch.setattr(prediction, "DRAWS_AT_ONCE", at_once)
     made = tiny.predict(draws, x)
     assert isinstance(made, CategoricalPredictive)
     assert made.probs.shape == (CHAINS, DRAWS, INPUTS, 10)

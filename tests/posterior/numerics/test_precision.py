@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import symbayes as sb
 from symbayes import trees
-from symbayes.posterior.bfloat16 import bfloat16_products
+from symbayes.posterior.numerics.precision import bfloat16_products
 from symbayes.posterior.posterior import Precision
 
 UNIT = 2.0**-8

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symbayes.posterior.chunks import Chunks
+from symbayes.posterior.numerics.chunks import Chunks
 
 
 @given(st.integers(1, 60), st.integers(1, 70), st.sampled_from([1, 2, 3, 4, 8]))

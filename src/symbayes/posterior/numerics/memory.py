@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import jax
 import numpy as np
 
 from symbayes.networks import Network
-from symbayes.networks.traced import equations, traced
+from symbayes.networks.counting import activation_bytes
 
 CPU_BUDGET = 1e9
 """Bytes for one chain's activations on a CPU; the same everywhere, so that runs can move between machines."""
@@ -23,16 +21,8 @@ def fitting_chunk(network: Network, x: np.ndarray) -> int:
     A gradient keeps some of what the forward pass makes and fuses the rest away: a 784-512-10 network
     takes 0.4 of the bytes counted here.
     """
-    stats = jax.devices()[0].memory_stats() or {}
+    # Of several processes, only a device of one's own tells its memory.
+    stats = jax.local_devices()[0].memory_stats() or {}
     budget = stats["bytes_limit"] * DEVICE_SHARE if "bytes_limit" in stats else CPU_BUDGET
-    return max(1, min(len(x), int(budget / activation_bytes(network, x))))
-
-
-def activation_bytes(network: Network, x: np.ndarray) -> int:
-    """What the forward pass makes for one example, counted over the equations of its program."""
-    _, program = traced(network, x.shape[1:], x.dtype)
-    return sum(
-        4 * times * math.prod(getattr(out.aval, "shape", ()))
-        for equation, times in equations(program.jaxpr)
-        for out in equation.outvars
-    )
+    each = activation_bytes(network, x.shape[1:], x.dtype)
+    return max(1, min(len(x), int(budget / each)))

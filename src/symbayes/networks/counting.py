@@ -1,4 +1,4 @@
-"""How many operations a network takes for one example, counted in its program."""
+"""What a network takes for one example, counted in its program: operations, and bytes of activations."""
 
 from __future__ import annotations
 
@@ -7,17 +7,32 @@ from typing import Any
 
 from jax.extend.core import Jaxpr
 
-from symbayes.networks import Network
+from symbayes.networks.network import Network
 from symbayes.networks.traced import equations, traced
 
 GRADIENT = 3
 """A gradient takes the forward pass, and twice as much for the derivatives of inputs and of weights."""
 
 
+def operations(network: Network, example_shape: tuple[int, ...], dtype: Any) -> float:
+    """Operations of the forward pass for one example."""
+    _, program = traced(network, example_shape, dtype)
+    return count(program.jaxpr)
+
+
 def gradient_operations(network: Network, example_shape: tuple[int, ...], dtype: Any) -> float:
     """Operations of a gradient for one example."""
+    return GRADIENT * operations(network, example_shape, dtype)
+
+
+def activation_bytes(network: Network, example_shape: tuple[int, ...], dtype: Any) -> int:
+    """What the forward pass makes for one example, with four bytes per number."""
     _, program = traced(network, example_shape, dtype)
-    return GRADIENT * count(program.jaxpr)
+    return sum(
+        4 * times * math.prod(getattr(out.aval, "shape", ()))
+        for equation, times in equations(program.jaxpr)
+        for out in equation.outvars
+    )
 
 
 def count(program: Jaxpr) -> float:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from symbayes.posterior.sums import compensated, two_sum
+from symbayes.posterior.numerics.sums import compensated, two_sum
 
 UNIT = 2.0**-24
 """Half the distance from 1 to the next float32."""

@@ -75,7 +75,7 @@ class Compact:
                 f"{count:,} draws of {weight_count(parts[0]):,} weights are fitted, "
                 f"so the rank is at most {most:,}",
             )
-            test = bounds.some_examples(dataset.test, run.network, subject.variables)
+            test = bounds.some_examples(dataset.test, run.network)
             found = compactness(
                 subject,
                 forms,

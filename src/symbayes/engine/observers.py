@@ -15,7 +15,7 @@ import numpy as np
 
 from symbayes import evaluate, trees
 from symbayes.posterior import Posterior, likelihoods
-from symbayes.posterior.predictive import joined, outputs
+from symbayes.posterior.prediction import joined, outputs
 from symbayes.specs import require
 
 Memory = dict[str, np.ndarray]

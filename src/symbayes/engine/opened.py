@@ -15,12 +15,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from symbayes import networks, specs, symmetry
+from symbayes import data, networks, specs, symmetry
 from symbayes.draws import Draws, Run, RunError
 from symbayes.networks import Network
-from symbayes.posterior import Predictive, likelihoods, priors
+from symbayes.posterior import Posterior, Predictive, likelihoods, priors
 from symbayes.posterior.likelihoods import Likelihood
-from symbayes.posterior.predictive import predict
+from symbayes.posterior.prediction import predict
 from symbayes.posterior.priors import Prior
 from symbayes.symmetry import Symmetry
 
@@ -63,6 +63,20 @@ class Opened:
     def train_checksum(self) -> str:
         """SHA-256 of the examples that the run was conditioned on."""
         return self.config["posterior"]["train"]["sha256"]
+
+    @functools.cached_property
+    def posterior(self) -> Posterior:
+        """What was drawn from; of a folder, with the training data read again by the name it tells."""
+        if self.draws.origin is not None:
+            return self.draws.origin.posterior
+        name = self.about.get("data")
+        if name is None:
+            raise RunError(f"{self.path} does not tell its dataset: make the posterior from your data")
+        recorded, train = self.config["posterior"], data.load(name).train
+        if train.checksum() != self.train_checksum:
+            raise RunError(f"{self.path} was conditioned on other examples than those of {name} here")
+        settings = {key: recorded[key] for key in ("temperature", "tempers", "precision", "chunk")}
+        return Posterior(self.network, self.likelihood, self.prior, train, **settings)
 
     @functools.cached_property
     def example(self) -> jax.Array:

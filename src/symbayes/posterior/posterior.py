@@ -26,13 +26,10 @@ import numpy as np
 from symbayes import specs, trees
 from symbayes.data import Examples
 from symbayes.networks import Network
-from symbayes.posterior.bfloat16 import bfloat16_products
-from symbayes.posterior.chunks import Chunks
 from symbayes.posterior.likelihoods import Likelihood
-from symbayes.posterior.memory import fitting_chunk
-from symbayes.posterior.predictive import Predictive, predict
+from symbayes.posterior.numerics import Chunks, bfloat16_products, compensated, fitting_chunk
+from symbayes.posterior.prediction import Predictive, predict
 from symbayes.posterior.priors import Prior
-from symbayes.posterior.sums import compensated
 from symbayes.specs import require, require_kind, require_positive
 
 Tempers = Literal["posterior", "likelihood"]

@@ -91,7 +91,7 @@ def _configuration(run: Run, to: str | Path, by: Any, restarts: int, seed: int) 
     origin = {"journal": file_sha256(run.path / "journal.jsonl")}
     return kept | {
         "observers": {},
-        "blocks": blocks,
+        "units": [blocks],
         "derived_from": str(run.path),
         "alignment": how | origin,
         "versions": specs.installed_versions(),
@@ -133,7 +133,8 @@ def _write(out: Path, config: Mapping[str, Any], alignment: Alignment, progress:
             done += block.chains * len(block)
             if number >= run.blocks:
                 (segment,) = block.segments
-                run.commit(read_segment(segment), len(block), {"done": np.array(done)}, {"draws": done})
+                cursor = {"phase": 0, "unit": number + 1, "piece": 0, "drawn": done}
+                run.commit(read_segment(segment), len(block), cursor=cursor, state={"done": np.array(done)})
             progress("writing", done, total)
         elements = alignment.elements
         named = {"permutations": elements.permutations, "signs": elements.signs}

@@ -11,8 +11,8 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
+from symbayes.posterior.numerics.sums import compensated
 from symbayes.posterior.priors import EmpiricalCovariance, Prior, empirical_covariance
-from symbayes.posterior.sums import compensated
 
 INPUTS, OUTPUTS = 6, 3
 ALPHA, EPS = 0.7, 0.01

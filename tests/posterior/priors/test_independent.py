@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from symbayes import trees
+from symbayes.posterior.numerics.sums import compensated
 from symbayes.posterior.priors import GaussianMixture, Laplace, Logistic, Normal, Prior, StudentT
-from symbayes.posterior.sums import compensated
 
 seeds = st.integers(0, 2**32 - 1)
 WEIGHTS = (0.25, 0.5, 0.25)

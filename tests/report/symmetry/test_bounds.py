@@ -51,11 +51,11 @@ def test_draws_are_bounded_in_number_and_in_size(hmc_draws: sb.Draws) -> None:
 
 def test_examples_are_a_part_without_repetition(subject: Subject, digits: sb.data.Dataset) -> None:
     numbered = sb.data.Examples(digits.train.x, np.arange(len(digits.train)))
-    some = Bounds(examples=100).some_examples(numbered, subject.run.network, subject.variables)
+    some = Bounds(examples=100).some_examples(numbered, subject.run.network)
     assert len(set(some.y.tolist())) == 100
     np.testing.assert_array_equal(some.x, np.asarray(digits.train.x)[some.y])
     assert some.y.max() > 200  # not the first hundred
-    whole = Bounds().some_examples(numbered, subject.run.network, subject.variables)
+    whole = Bounds().some_examples(numbered, subject.run.network)
     assert len(whole) == len(digits.train)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import numpy as np
@@ -12,6 +11,7 @@ from jaxtyping import Float
 from symbayes.data import Examples
 from symbayes.draws import Draws
 from symbayes.networks import Network
+from symbayes.networks.counting import operations
 from symbayes.specs import require_positive
 
 OPERATIONS = 4e12
@@ -50,12 +50,14 @@ class Bounds:
         chains = evenly(draws.chains, most)
         return draws.select(chains, evenly(len(draws), max(1, most // len(chains))))
 
-    def some_examples(self, examples: Examples, network: Network, variables: Any) -> Examples:
+    def some_examples(self, examples: Examples, network: Network) -> Examples:
         """A random part (the same every time): data in files are often sorted by difficulty."""
         most = self.examples
         if jax.default_backend() == "cpu":
             networks = self.samples * 14 + self.pairs * self.steps * 6 + 100
-            most = min(most, max(200, int(OPERATIONS / networks / _operations(network, variables, examples))))
+            x = np.asarray(examples.x)
+            each = operations(network, x.shape[1:], x.dtype)
+            most = min(most, max(200, int(OPERATIONS / networks / each)))
         if len(examples) <= most:
             return examples
         return examples[np.sort(np.random.default_rng(0).permutation(len(examples))[:most])]
@@ -92,10 +94,3 @@ def some_weights(draws: Draws, most: int) -> Float[np.ndarray, "chain draw weigh
         here = chosen[(chosen >= first) & (chosen < first + flat.shape[-1])] - first
         parts.append(flat[..., here])
     return np.concatenate(parts, axis=-1)
-
-
-def _operations(network: Network, variables: Any, examples: Examples) -> float:
-    """Floating-point operations of one network on one example, as the compiler counts them."""
-    shapes = jax.eval_shape(lambda: (variables, np.asarray(examples.x[:1])))
-    cost = jax.jit(network.apply).lower(*shapes).cost_analysis() or {}
-    return max(1.0, float(cost.get("flops", 1.0)))

@@ -145,8 +145,8 @@ def investigate(
     subject = Subject.of(run, data.test.x)
     if not subject.symmetric:
         return None
-    test = bounds.some_examples(data.test, run.network, subject.variables)
-    train = bounds.some_examples(data.train, run.network, subject.variables)
+    test = bounds.some_examples(data.test, run.network)
+    train = bounds.some_examples(data.train, run.network)
     tell(f"aligning {draws.chains * len(draws):,} draws")
     alignment = symmetry.align(draws, subject.group)
     aligned = alignment.draws

@@ -13,10 +13,10 @@ from symbayes import symmetry
 from symbayes.draws import Draws
 from symbayes.engine import Opened
 from symbayes.posterior import Predictive
-from symbayes.posterior.predictive import predict
+from symbayes.posterior.prediction import predict
 from symbayes.symmetry import Symmetry
-from symbayes.symmetry.control import null_draws
-from symbayes.symmetry.stack import Stack
+from symbayes.symmetry.align.control import null_draws
+from symbayes.symmetry.group.stack import Stack
 
 Tell = Callable[[str], Any]
 """Takes a few words on what is being done."""

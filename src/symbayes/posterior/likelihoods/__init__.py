@@ -1,0 +1,20 @@
+"""Likelihoods, one file for each law, each beside the predictive that its draws make."""
+
+from symbayes.posterior.likelihoods.categorical import Categorical, CategoricalPredictive
+from symbayes.posterior.likelihoods.gaussian import Gaussian
+from symbayes.posterior.likelihoods.heteroscedastic import HeteroscedasticGaussian
+from symbayes.posterior.likelihoods.likelihood import Likelihood
+from symbayes.posterior.likelihoods.normal import GaussianPredictive
+
+__all__ = [
+    "KINDS",
+    "Categorical",
+    "CategoricalPredictive",
+    "Gaussian",
+    "GaussianPredictive",
+    "HeteroscedasticGaussian",
+    "Likelihood",
+]
+
+KINDS: dict[str, type] = {kind.__name__: kind for kind in (Categorical, Gaussian, HeteroscedasticGaussian)}
+"""What a run may have recorded as its likelihood, by name."""

@@ -1,0 +1,82 @@
+"""Predictions of many draws at once, in blocks of draws and pieces of inputs."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from symbayes.draws import Draws
+from symbayes.networks import Network
+from symbayes.posterior.likelihoods import (
+    Categorical,
+    CategoricalPredictive,
+    Gaussian,
+    GaussianPredictive,
+    HeteroscedasticGaussian,
+    Likelihood,
+)
+from symbayes.specs import require
+
+INPUTS_AT_ONCE = 4096
+DRAWS_AT_ONCE = 16
+
+
+Predictive = CategoricalPredictive | GaussianPredictive
+
+
+def predict(network: Network, likelihood: Likelihood, draws: Any, x: Any) -> Predictive:
+    """The predictive of `draws` (or of one tree of variables) at `x`, walking the draws in blocks."""
+    x = np.asarray(x)
+    require(x.ndim >= 2 and len(x) > 0, f"inputs have an axis over examples, not shape {x.shape}")
+    if not isinstance(draws, Draws):
+        draws = Draws.from_variables(jax.tree.map(lambda leaf: np.asarray(leaf)[None, None], draws))
+    require(bool(draws.segments), "there are no draws to predict with: the run kept none")
+    blocks = (block.variables for block in draws.blocks(DRAWS_AT_ONCE))
+    parts = [joined(outputs(network, likelihood, variables, x), len(x)) for variables in blocks]
+    values = np.concatenate(parts, axis=1)
+    if isinstance(likelihood, Categorical):
+        return CategoricalPredictive(values)
+    if isinstance(likelihood, HeteroscedasticGaussian):
+        return GaussianPredictive(*np.split(values, 2, axis=-1))
+    assert isinstance(likelihood, Gaussian)
+    return GaussianPredictive(values, float(likelihood.scale))
+
+
+def outputs(network: Network, likelihood: Likelihood, variables: Any, x: Any) -> list[jax.Array]:
+    """What the likelihood predicts for stacked variables with leading axes (chain, draw), in pieces of `x`.
+
+    Each piece is (chain, draw, examples, outputs), the last one padded; they are computed while the
+    caller goes on.
+    """
+    return [_outputs(network, likelihood, variables, piece) for piece in _pieces(x)]
+
+
+def joined(pieces: Sequence[Any], examples: int) -> np.ndarray:
+    """What `outputs` gave, as one array without padding."""
+    return np.concatenate([np.asarray(piece) for piece in pieces], axis=2)[:, :, :examples]
+
+
+def _pieces(x: Any) -> Iterator[Any]:
+    """Inputs in pieces of one size, so that they compile once; the last is padded."""
+    size = min(len(x), INPUTS_AT_ONCE)
+    for start in range(0, len(x), size):
+        piece = x[start : start + size]
+        short = size - len(piece)
+        yield piece if not short else np.concatenate([piece, np.repeat(piece[:1], short, axis=0)])
+
+
+@functools.partial(jax.jit, static_argnames="network")
+def _outputs(network: Network, likelihood: Likelihood, variables: Any, x: jax.Array) -> jax.Array:
+    chains, count = jax.tree.leaves(variables)[0].shape[:2]
+    flat = jax.tree.map(lambda leaf: leaf.reshape(chains * count, *leaf.shape[2:]), variables)
+    with jax.default_matmul_precision("float32"):
+        values = jax.lax.map(
+            lambda v: likelihood.predict(network.apply(v, x)),
+            flat,
+            batch_size=min(DRAWS_AT_ONCE, chains * count),
+        )
+    return values.reshape(chains, count, *values.shape[1:])

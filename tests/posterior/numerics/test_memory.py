@@ -1,0 +1,42 @@
+"""How large a chunk is: the largest within the budget of the device that computes."""
+
+import math
+
+import jax
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import symbayes as sb
+from symbayes.networks.counting import activation_bytes
+from symbayes.posterior.numerics import memory
+
+NETWORK = sb.networks.mlp(hidden=(512,), outputs=10)
+X = np.zeros((300, 28, 28, 1), np.float32)
+EACH = activation_bytes(NETWORK, X.shape[1:], X.dtype)
+
+
+@given(st.floats(1, 1e9))
+def test_a_chunk_is_the_largest_within_the_budget(budget):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(memory, "CPU_BUDGET", budget)
+        chunk = memory.fitting_chunk(NETWORK, X)
+    assert chunk == min(300, max(1, math.floor(budget / EACH)))
+
+
+class _Device:
+    def __init__(self, limit: int | None) -> None:
+        self.limit = limit
+
+    def memory_stats(self) -> dict[str, int]:
+        if self.limit is None:
+            raise RuntimeError("memory_stats is only supported for addressable devices")
+        return {"bytes_limit": self.limit}
+
+
+def test_the_memory_is_that_of_a_device_of_this_process(monkeypatch):
+    """Where several processes share the work, the first of all devices may be another's."""
+    monkeypatch.setattr(jax, "devices", lambda: [_Device(None)])
+    monkeypatch.setattr(jax, "local_devices", lambda: [_Device(32 * 7 * EACH)])
+    assert memory.fitting_chunk(NETWORK, X) == 7

@@ -1,10 +1,10 @@
 """symbayes draws from the posterior of a neural network, divides out its weight-space symmetries,
 and measures what is left.
 
-    data -> posterior -> method -> draws -> symmetry -> compact -> evaluate -> report
+    data -> posterior -> method -> draws -> symmetry -> distributions -> evaluate -> report
 """
 
-from symbayes import compact, data, evaluate, networks, symmetry, trees
+from symbayes import data, distributions, evaluate, networks, symmetry, trees
 from symbayes.draws import Draws, Run, RunError
 from symbayes.engine import Diverged, Moments, Opened, Predictions, Stopped, estimate, make_mesh, run
 from symbayes.engine import open_run as open  # as in symbayes.open(folder)
@@ -26,9 +26,9 @@ __all__ = [
     "Run",
     "RunError",
     "Stopped",
-    "compact",
     "compare",
     "data",
+    "distributions",
     "estimate",
     "evaluate",
     "likelihoods",

@@ -11,6 +11,7 @@ from rich.console import Console
 from symbayes import engine, symmetry
 from symbayes.cli.evaluate import dataset_of
 from symbayes.cli.options import OneRun, default
+from symbayes.distributions import largest_rank, weight_count
 from symbayes.draws import Run
 from symbayes.report.symmetry import Bounds
 from symbayes.report.symmetry.compactness import compactness, held_out
@@ -68,8 +69,12 @@ class Compact:
                 require(subject.symmetric, f"the network of {self.run} has no symmetries: give --no-align")
                 status.update("aligning")
                 forms["aligned"] = symmetry.align(parts[0], subject.group).draws
-            most = parts[0].chains * len(parts[0]) - 1
-            require(self.rank <= most, f"{most + 1:,} draws are fitted, so the rank is at most {most:,}")
+            most, count = largest_rank(parts[0]), parts[0].chains * len(parts[0])
+            require(
+                self.rank <= most,
+                f"{count:,} draws of {weight_count(parts[0]):,} weights are fitted, "
+                f"so the rank is at most {most:,}",
+            )
             test = bounds.some_examples(dataset.test, run.network)
             found = compactness(
                 subject,

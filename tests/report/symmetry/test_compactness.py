@@ -1,13 +1,20 @@
 """Compact posteriors against draws they have not seen."""
 
+import jax
 import numpy as np
 import pytest
 
 import symbayes as sb
-from symbayes import evaluate
-from symbayes.compact import Gaussian, mean_network
+from symbayes import evaluate, trees
+from symbayes.distributions import Gaussian, mean_network
 from symbayes.posterior import CategoricalPredictive
-from symbayes.report.symmetry.compactness import compactness, held_out, sampled_predictive
+from symbayes.report.symmetry.compactness import (
+    RANKS,
+    compactness,
+    held_out,
+    possible_ranks,
+    sampled_predictive,
+)
 from symbayes.report.symmetry.subject import Subject
 
 
@@ -63,8 +70,22 @@ def test_samples_of_a_gaussian_come_in_pieces_but_not_twice(
     subject: Subject, hmc_draws: sb.Draws, digits: sb.data.Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gaussian = Gaussian.fit(hmc_draws)
-    monkeypatch.setattr("symbayes.report.symmetry.compactness.PIECE", 3 * gaussian.location.size)
-    predictive = sampled_predictive(subject, gaussian, digits.test.x[:5], 6)
+    monkeypatch.setattr("symbayes.report.symmetry.compactness.PIECE", 3 * trees.size(gaussian.mean))
+    predictive = sampled_predictive(subject, gaussian, digits.test.x[:5], 7)
     assert isinstance(predictive, CategoricalPredictive)
-    assert predictive.probs.shape == (1, 6, 5, 10)
-    assert len({p.tobytes() for p in predictive.probs[0]}) == 6
+    assert predictive.probs.shape == (1, 7, 5, 10)
+    assert len({p.tobytes() for p in predictive.probs[0]}) == 7
+    draws = gaussian.draws(jax.random.key(0), 7)
+    expected = subject.predict(draws, digits.test.x[:5])
+    np.testing.assert_allclose(predictive.mean, expected.mean, rtol=1e-5)
+
+
+def test_ranks_are_bounded_by_the_weights_of_a_tiny_network() -> None:
+    """400 draws of a network with fewer weights, as on the smallest tables of numbers."""
+    rng = np.random.default_rng(0)
+    params = {"kernel": rng.normal(size=(4, 100, 6, 5)), "bias": rng.normal(size=(4, 100, 5))}
+    draws = sb.Draws.from_variables({"params": params, "stats": {"mean": rng.normal(size=(4, 100, 500))}})
+    assert possible_ranks(RANKS, draws) == [0, 4, 32, 35]
+    assert possible_ranks(RANKS, draws.select(draws=slice(0, 5))) == [0, 4, 19]
+    for rank in possible_ranks(RANKS, draws):
+        assert Gaussian.fit(draws, rank).rank == rank

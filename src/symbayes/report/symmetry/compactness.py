@@ -15,9 +15,9 @@ import jax
 import numpy as np
 from rich.table import Table as TerminalTable
 
-from symbayes import evaluate
-from symbayes.compact import Gaussian, mean_network, stored_draws
+from symbayes import evaluate, trees
 from symbayes.data import Examples, Scaling
+from symbayes.distributions import Distribution, Gaussian, largest_rank, mean_network, stored_draws
 from symbayes.draws import Draws
 from symbayes.posterior import CategoricalPredictive, GaussianPredictive, Predictive
 from symbayes.report.compare import FORMATS, measure
@@ -150,7 +150,7 @@ def compactness(
     for form, draws in forms.items():
         judged("mean network", form, None, each, subject.predict(mean_network(draws), test.x))
     for form, draws in forms.items():
-        for rank in _possible(ranks, count):
+        for rank in possible_ranks(ranks, first):
             tell(f"Gaussian of rank {rank}, {form}")
             gaussians[form] = Gaussian.fit(draws, rank)
             predictive = sampled_predictive(subject, gaussians[form], test.x, samples)
@@ -161,9 +161,9 @@ def compactness(
     return Compactness(rows, count, rest.chains * len(rest), len(y), gaussians)
 
 
-def sampled_predictive(subject: Subject, gaussian: Gaussian, x: Any, samples: int) -> Predictive:
-    """The predictive of a Gaussian over weights, from so many networks drawn from it."""
-    parts = [subject.predict(draws, x) for draws in _pieces(gaussian, samples)]
+def sampled_predictive(subject: Subject, distribution: Distribution, x: Any, samples: int) -> Predictive:
+    """The predictive of a distribution over weights, from exactly so many networks drawn from it."""
+    parts = [subject.predict(draws, x) for draws in _pieces(distribution, samples)]
     if isinstance(parts[0], GaussianPredictive):
         normal = [part for part in parts if isinstance(part, GaussianPredictive)]
         means, noise = (np.concatenate([part.components[i] for part in normal])[None] for i in range(2))
@@ -172,15 +172,16 @@ def sampled_predictive(subject: Subject, gaussian: Gaussian, x: Any, samples: in
     return CategoricalPredictive(np.concatenate(probs, axis=1))
 
 
-def _pieces(gaussian: Gaussian, samples: int) -> Iterator[Draws]:
-    size = max(1, min(samples, PIECE // gaussian.location.size))
-    for number in range(-(-samples // size)):
-        yield gaussian.sample(jax.random.fold_in(jax.random.key(0), number), size)
+def _pieces(distribution: Distribution, samples: int) -> Iterator[Draws]:
+    size = max(1, PIECE // trees.size(distribution.mean))
+    for first in range(0, samples, size):
+        yield distribution.draws(jax.random.key(0), min(size, samples - first), first)
 
 
-def _possible(ranks: Sequence[int], count: int) -> list[int]:
-    """Those ranks that so many draws allow; the largest of all in place of those beyond it."""
-    return sorted({min(rank, count - 1) for rank in ranks})
+def possible_ranks(ranks: Sequence[int], draws: Draws) -> list[int]:
+    """Those ranks that the draws and their weights allow; the largest of all in place of those beyond it."""
+    most = largest_rank(draws)
+    return sorted({min(rank, most) for rank in ranks})
 
 
 def _scores(

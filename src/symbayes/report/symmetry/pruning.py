@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from symbayes import evaluate, trees
-from symbayes.compact import Gaussian
 from symbayes.data import Examples
+from symbayes.distributions import Gaussian, keep_largest, prune
 from symbayes.draws import Draws
 from symbayes.report.symmetry.subject import Subject
 
@@ -23,10 +23,10 @@ def pruned_accuracy(subject: Subject, gaussian: Gaussian, draw: Any, test: Examp
     one draw by size.
     """
     rules: Mapping[str, Callable[[float], Any]] = {
-        "mean, by |mean|/sigma": lambda keep: gaussian.prune(keep, by="signal"),
-        "mean, by sigma": lambda keep: gaussian.prune(keep, by="sigma"),
-        "mean, by size": lambda keep: largest(gaussian.mean, keep),
-        "one draw, by size": lambda keep: largest(draw, keep),
+        "mean, by |mean|/sigma": lambda keep: prune(gaussian, keep, by="signal"),
+        "mean, by sigma": lambda keep: prune(gaussian, keep, by="sigma"),
+        "mean, by size": lambda keep: keep_largest(gaussian.mean, keep),
+        "one draw, by size": lambda keep: keep_largest(draw, keep),
     }
     return {name: _curve(subject, rule, test) for name, rule in rules.items()}
 
@@ -37,17 +37,3 @@ def _curve(subject: Subject, rule: Callable[[float], Any], test: Examples) -> Cu
     probs = subject.predict(Draws.from_variables(stacked), test.x).probs  # type: ignore[union-attr]
     y = np.asarray(test.y)
     return np.array(SHARES), np.array([evaluate.accuracy(p[0], y) for p in probs])
-
-
-def largest(variables: Any, keep: float) -> dict[str, Any]:
-    """The network with all but the share `keep` of its weights, the largest in size, set to zero."""
-    flat = {name: np.asarray(leaf) for name, leaf in trees.flatten(variables).items()}
-    weights = [name for name in flat if not name.startswith("stats/")]
-    sizes = np.concatenate([np.abs(flat[name]).ravel() for name in weights])
-    kept = np.zeros(sizes.size, bool)
-    kept[np.argsort(-sizes, kind="stable")[: round(keep * sizes.size)]] = True
-    ends = np.cumsum([flat[name].size for name in weights])
-    for name, part in zip(weights, np.split(kept, ends[:-1]), strict=True):
-        flat[name] = np.where(part.reshape(flat[name].shape), flat[name], 0)
-    tree = trees.unflatten(flat)
-    return {**tree, "stats": tree.get("stats", {})}

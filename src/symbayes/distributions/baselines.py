@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from symbayes import trees
-from symbayes.compact.layout import Layout
-from symbayes.compact.moments import moments
+from symbayes.distributions.layout import Layout
+from symbayes.distributions.moments import moments
 from symbayes.draws import Draws
 from symbayes.specs import require
 

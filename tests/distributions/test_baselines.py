@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symbayes.compact import Gaussian, mean_network, stored_draws
+from symbayes.distributions import Gaussian, mean_network, stored_draws
 from symbayes.draws import Draws
 
 

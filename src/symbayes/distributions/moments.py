@@ -14,7 +14,7 @@ import numpy as np
 import scipy.linalg
 from jaxtyping import Float, Float64
 
-from symbayes.compact.layout import Layout, walk
+from symbayes.distributions.layout import Layout, walk
 from symbayes.draws import Draws
 
 EXACT_DRAWS = 2048

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 
 from symbayes import trees
-from symbayes.compact import Gaussian, mean_network
+from symbayes.distributions import Gaussian, largest_rank, mean_network
 from symbayes.draws import Draws
 
 SIZE = 11
@@ -30,13 +30,21 @@ def make(vectors: np.ndarray, stats: np.ndarray | None = None) -> Draws:
 
 
 def vectors(variables, batch_dims: int = 0) -> np.ndarray:
-    """The parameters in natural order, in the precision they have."""
-    leaves = [np.asarray(leaf) for leaf in trees.flatten(variables["params"]).values()]
-    return np.concatenate([x.reshape(*x.shape[:batch_dims], -1) for x in leaves], axis=-1)
+    """The weights in natural order, in the precision they have."""
+    weights = {part: tree for part, tree in variables.items() if part != "stats"}
+    leaves = [np.asarray(leaf) for leaf in trees.flatten(weights).values()]
+    sizes = [int(np.prod(x.shape[batch_dims:])) for x in leaves]
+    flat = [x.reshape(*x.shape[:batch_dims], size) for x, size in zip(leaves, sizes, strict=True)]
+    return np.concatenate(flat, axis=-1)
+
+
+def factors(gaussian: Gaussian) -> np.ndarray:
+    """One row per weight and one column per rank."""
+    return vectors(gaussian.factors, 1).T
 
 
 def covariance(gaussian: Gaussian) -> np.ndarray:
-    return np.diag(gaussian.diagonal) + gaussian.factors @ gaussian.factors.T
+    return np.diag(vectors(gaussian.diagonal)) + factors(gaussian) @ factors(gaussian).T
 
 
 def correlated(seed: int, chains: int, draws: int) -> np.ndarray:
@@ -58,7 +66,7 @@ def test_every_rank_keeps_mean_and_variances_and_takes_the_best_axes(seed, chain
     # The best approximation of rank k, from the singular values of the centred draws.
     _, singular, axes = np.linalg.svd((flat - flat.mean(axis=0)) / np.sqrt(len(flat) - 1))
     best = (axes[:rank].T * singular[:rank] ** 2) @ axes[:rank]
-    np.testing.assert_allclose(fitted.factors @ fitted.factors.T, best, atol=1e-9 * singular[0] ** 2)
+    np.testing.assert_allclose(factors(fitted) @ factors(fitted).T, best, atol=1e-9 * singular[0] ** 2)
     assert fitted.rank == rank
     assert fitted.floats == (rank + 2) * SIZE
 
@@ -67,12 +75,12 @@ def test_every_rank_keeps_mean_and_variances_and_takes_the_best_axes(seed, chain
 def test_as_many_factors_as_deviations_give_the_empirical_covariance(seed, draws):
     x = correlated(seed, 1, draws)
     fitted = Gaussian.fit(make(x), rank=draws - 1)
-    np.testing.assert_array_equal(fitted.diagonal, 0)
+    np.testing.assert_array_equal(vectors(fitted.diagonal), 0)
     expected = np.cov(x[0], rowvar=False)
     np.testing.assert_allclose(covariance(fitted), expected, atol=1e-12 * np.abs(expected).max())
     single = Gaussian.fit(make(x.astype(np.float32)), rank=draws - 1)
-    assert single.factors.dtype == np.float32
-    np.testing.assert_array_equal(single.diagonal, 0)
+    assert factors(single).dtype == np.float32
+    np.testing.assert_array_equal(vectors(single.diagonal), 0)
     with pytest.raises(ValueError, match=f"rank {draws - 1} leaves 11 weights"):
         fitted.log_density(fitted.mean)
 
@@ -113,15 +121,15 @@ def test_weights_that_never_move_take_no_part_in_the_density():
     np.testing.assert_allclose(fitted.log_density(make(x).variables)[0], expected, rtol=1e-6)
     x[0, :2, 3] = 1.0
     assert np.isneginf(fitted.log_density(make(x).variables)[0]).tolist() == [True] * 2 + [False] * 7
-    sampled = vectors(fitted.sample(jax.random.key(0), 5).variables, 2)
-    np.testing.assert_allclose(sampled[..., 3], 1 / 3, rtol=1e-15)
+    sampled = vectors(fitted.draws(jax.random.key(0), 5).variables, 2)
+    np.testing.assert_array_equal(sampled[..., 3], np.float32(1 / 3))
 
 
 def test_a_known_gaussian_is_recovered_within_monte_carlo_error():
     """Entries of an empirical covariance have variance (c_ij^2 + c_ii c_jj) / (M - 1)."""
     rng = np.random.default_rng(1)
-    draws, factors = 4000, rng.normal(size=(SIZE, 2))
-    truth = np.diag(rng.uniform(0.5, 1.5, SIZE)) + factors @ factors.T
+    draws, shared = 4000, rng.normal(size=(SIZE, 2))
+    truth = np.diag(rng.uniform(0.5, 1.5, SIZE)) + shared @ shared.T
     mean = rng.normal(size=SIZE)
     x = mean + rng.normal(size=(2, draws // 2, SIZE)) @ np.linalg.cholesky(truth).T
     fitted = Gaussian.fit(make(x), rank=SIZE)
@@ -144,18 +152,18 @@ def test_the_axes_of_a_diagonal_plus_low_rank_covariance_are_found(draws):
     shared = rng.normal(size=(draws, rank)) * strength @ axes.T
     noisy = shared + rng.normal(size=(draws, size)) * np.sqrt(own)
     exact = Gaussian.fit(Draws.from_variables({"w": shared[None]}), rank)
-    np.testing.assert_allclose(axes @ (axes.T @ exact.factors), exact.factors, atol=1e-10)
+    np.testing.assert_allclose(axes @ (axes.T @ factors(exact)), factors(exact), atol=1e-10)
     np.testing.assert_allclose(covariance(exact), np.cov(shared, rowvar=False), atol=1e-10)
     fitted = Gaussian.fit(Draws.from_variables({"w": noisy[None]}), rank)
     truth = np.diag(own) + (axes * strength**2) @ axes.T
-    basis = np.linalg.qr(fitted.factors)[0]
+    basis = np.linalg.qr(factors(fitted))[0]
     sine = np.linalg.norm(basis - axes @ (axes.T @ basis))
     gap = np.diff(np.sort(np.linalg.eigvalsh(truth)))[-rank]
     own_axes = np.linalg.norm(np.diag(own - own.mean()), 2)
     error = np.linalg.norm(np.cov(noisy, rowvar=False) - truth, 2) + own_axes
     assert sine < 2 * np.sqrt(rank) * error / gap
     # What is left is the noise of each weight.
-    ratio = fitted.diagonal / own
+    ratio = vectors(fitted.diagonal) / own
     assert abs(np.mean(ratio) - 1) < 4.5 * np.sqrt(2 / (draws * size)) + rank / size
 
 
@@ -172,7 +180,7 @@ def test_sketched_axes_are_close_to_the_best():
     singular = np.linalg.svd(x - x.mean(axis=0), compute_uv=False)
     total = np.sum(singular**2) / (draws - 1)
     best = np.sum(singular[rank:] ** 2) / (draws - 1)
-    left = total - np.sum(fitted.factors**2)
+    left = total - np.sum(factors(fitted) ** 2)
     assert best * (1 - 1e-9) <= left < 3 * best < 0.5 * total
     np.testing.assert_allclose(fitted.variance["w"], x.var(axis=0, ddof=1), rtol=1e-12)
 
@@ -203,33 +211,29 @@ def test_automatic_shrinkage_is_the_sum_over_pairs_of_weights(seed, draws):
     np.testing.assert_allclose(found[off], expected[off], atol=1e-10)
 
 
-def test_samples_have_the_covariance_and_the_noise_asked_for():
+@pytest.mark.parametrize("noise", [1.0, 0.5])
+def test_samples_have_the_covariance_and_the_noise_asked_for(noise):
     x = correlated(4, 1, 30)
     x[0] /= x[0].std(axis=0)
     fitted = Gaussian.fit(make(x, np.full((1, 30, 2), 7.0)), rank=3)
-    count, truth = 4000, covariance(fitted)
-    for noise in (1.0, 0.5):
-        sampled = fitted.sample(jax.random.key(3), count, noise)
-        assert (sampled.chains, len(sampled)) == (1, count)
-        np.testing.assert_array_equal(sampled.variables["stats"]["mean"], 7.0)
-        flat = vectors(sampled.variables, 2)[0]
-        spread = noise**2 * truth
-        errors = np.sqrt((spread**2 + np.outer(np.diag(spread), np.diag(spread))) / (count - 1))
-        assert np.max(np.abs(np.cov(flat, rowvar=False) - spread) / errors) < 4.5
-        distance = flat.mean(axis=0) - vectors(fitted.mean)
-        assert np.max(np.abs(distance) / np.sqrt(np.diag(spread) / count)) < 4.5
+    count, spread = 4000, noise**2 * covariance(fitted)
+    keys = jax.random.split(jax.random.key(3), count)
+    sampled = jax.jit(jax.vmap(fitted.with_noise(noise).sample))(keys)
+    np.testing.assert_array_equal(sampled["stats"]["mean"], np.full((count, 2), 7.0))
+    flat = vectors(sampled, 1).astype(np.float64)
+    errors = np.sqrt((spread**2 + np.outer(np.diag(spread), np.diag(spread))) / (count - 1))
+    assert np.max(np.abs(np.cov(flat, rowvar=False) - spread) / errors) < 4.5
+    distance = flat.mean(axis=0) - vectors(fitted.mean)
+    assert np.max(np.abs(distance) / np.sqrt(np.diag(spread) / count)) < 4.5
 
 
-def test_a_draw_depends_on_its_key_and_place_alone():
+def test_without_noise_every_sample_is_the_mean():
     fitted = Gaussian.fit(make(correlated(5, 1, 6)), rank=2)
-    few, many, other = (
-        vectors(fitted.sample(jax.random.key(seed), n).variables, 2)[0]
-        for seed, n in ((0, 2), (0, 5), (1, 5))
-    )
-    np.testing.assert_allclose(few, many[:2], rtol=1e-13)
-    assert not np.any(many == other)
-    still = vectors(fitted.sample(jax.random.key(0), 3, noise=0.0).variables, 2)[0]
-    np.testing.assert_array_equal(still, np.tile(vectors(fitted.mean), (3, 1)))
+    still = vectors(fitted.with_noise(0.0).draws(jax.random.key(0), 3).variables, 2)[0]
+    np.testing.assert_array_equal(still, np.tile(vectors(fitted.mean).astype(np.float32), (3, 1)))
+    for noise in (-1.0, np.inf, np.nan):
+        with pytest.raises(ValueError, match="at least zero"):
+            fitted.with_noise(noise)
 
 
 def test_constants_are_held_at_their_mean():
@@ -241,32 +245,10 @@ def test_constants_are_held_at_their_mean():
     assert fitted.floats == 3 * SIZE + 3
     assert jax.tree.structure(fitted.mean) == jax.tree.structure(fitted.scale)
     assert fitted.mean["params"]["l2"]["kernel"].dtype == np.float32
-    np.testing.assert_array_equal(fitted.prune(0.5)["stats"]["mean"], fitted.mean["stats"]["mean"])
 
 
 def test_without_constants_the_variables_keep_their_two_parts():
     assert Gaussian.fit(make(correlated(0, 1, 3))).mean.keys() == {"params", "stats"}
-
-
-@given(seeds, st.sampled_from([0.01, 0.1, 0.3, 0.5, 1.0]), st.sampled_from(["sigma", "signal"]))
-def test_pruning_keeps_the_best_weights(seed, keep, by):
-    x = np.random.default_rng(seed).normal(size=(1, 4, SIZE)) * np.geomspace(0.1, 1, SIZE) + 1
-    fitted = Gaussian.fit(make(x))
-    mean, sigma = x[0].mean(axis=0), x[0].std(axis=0, ddof=1)
-    worth = -sigma if by == "sigma" else np.abs(mean) / sigma
-    pruned = vectors(fitted.prune(keep, by))
-    kept = np.flatnonzero(pruned)
-    assert len(kept) == round(keep * SIZE)
-    np.testing.assert_allclose(pruned[kept], mean[kept], rtol=1e-13)
-    left = np.setdiff1d(np.arange(SIZE), kept)
-    assert worth[kept].min(initial=np.inf) >= worth[left].max(initial=-np.inf)
-
-
-def test_certain_weights_have_the_highest_signal_unless_they_are_zero():
-    w = np.array([[[2.0, 0.0, 1.0, 9.0], [2.0, 0.0, 3.0, 9.5]]])
-    fitted = Gaussian.fit(Draws.from_variables({"w": w}))
-    assert fitted.prune(0.25, "signal")["w"].tolist() == [2.0, 0.0, 0.0, 0.0]
-    assert fitted.prune(0.75, "signal")["w"].tolist() == [2.0, 0.0, 2.0, 9.25]
 
 
 def test_bad_input_is_refused():
@@ -286,13 +268,6 @@ def test_bad_input_is_refused():
             Gaussian.fit(*arguments)
     with pytest.raises(ValueError, match="not finite in draw 2 of chain 1"):
         mean_network(make(broken))
-    fitted = Gaussian.fit(make(x))
-    for n, noise in ((0, 1.0), (1, -1.0), (1, np.inf)):
-        with pytest.raises(ValueError, match="at least"):
-            fitted.sample(jax.random.key(0), n, noise)
-    for keep in (0.0, 1.1):
-        with pytest.raises(ValueError, match="share to keep"):
-            fitted.prune(keep)
 
 
 def test_variables_of_another_network_are_refused_by_name():
@@ -305,3 +280,28 @@ def test_variables_of_another_network_are_refused_by_name():
     ):
         with pytest.raises(ValueError, match=sentence):
             fitted.log_density({"params": params})
+
+
+def test_trees_that_do_not_fit_are_refused():
+    w = {"params": {"a": np.zeros((3, 2)), "b": np.zeros(4)}}
+    u = {"params": {"a": np.zeros((5, 3, 2)), "b": np.zeros((5, 4))}}
+    assert Gaussian({**w, "stats": {"m": np.zeros(2)}}, w, u).rank == 5
+    for diagonal, shared, sentence in (
+        ({"params": {"a": np.zeros((3, 2))}}, u, "'params/b' is missing from the diagonal"),
+        (w, {**u, "gain": np.zeros(5)}, "'gain' is no weight of the location, but in the factors"),
+        ({"params": {**w["params"], "b": np.zeros(3)}}, u, r"diagonal of 'params/b' has shape \(3,\)"),
+        (w, {"params": {**u["params"], "b": np.zeros((6, 4))}}, "which all weights share"),
+        (w, {"params": {**u["params"], "b": np.zeros(4)}}, r"factors of 'params/b' have shape \(4,\)"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            Gaussian(w, diagonal, shared)
+    with pytest.raises(ValueError, match="needs a weight"):
+        Gaussian({"stats": {"m": np.zeros(2)}}, {}, {})
+
+
+def test_the_largest_rank_is_bounded_by_draws_and_by_weights():
+    few, many = make(correlated(0, 2, 3)), make(correlated(0, 2, 9), np.zeros((2, 9, 4)))
+    assert (largest_rank(few), largest_rank(many)) == (5, SIZE)
+    assert Gaussian.fit(many, largest_rank(many)).rank == SIZE
+    with pytest.raises(ValueError, match="from 0 to 11 for 18 draws of 11 weights, not 12"):
+        Gaussian.fit(many, SIZE + 1)

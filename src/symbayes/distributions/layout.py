@@ -19,6 +19,11 @@ CONSTANTS = "stats/"
 """Variables under this name are no weights: they are held at their mean."""
 
 
+def weights_of(variables: Any) -> dict[str, Any]:
+    """The variables without the constants."""
+    return {part: tree for part, tree in variables.items() if f"{part}/" != CONSTANTS}
+
+
 @dataclass(frozen=True)
 class Layout:
     """The place of every variable in the vector; `shapes` come in natural order."""
@@ -56,6 +61,15 @@ class Layout:
             for name, shape in self.shapes.items()
         }
         return trees.variables(leaves)
+
+    def weight_tree(self, vector: Shaped[np.ndarray, "*lead weight"]) -> dict[str, Any]:
+        """The weights that the vectors hold, with the same leading axes."""
+        return trees.unflatten(
+            {
+                name: vector[..., place].reshape(vector.shape[:-1] + self.shapes[name])
+                for name, place in self.weights.items()
+            }
+        )
 
     def weight_vector(self, variables: Any) -> Float64[np.ndarray, "*lead weight"]:
         """The weights of the variables as vectors in float64; leading axes are kept."""

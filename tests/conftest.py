@@ -1,14 +1,18 @@
-"""Types and shapes are checked at run time in every test, on every function of the package."""
+"""Types and shapes are checked at run time in every test, on every function of the package.
+
+``SYMBAYES_COMPILER=default`` compiles as users do; ``make test`` runs what must be byte-identical that way too.
+"""
 
 import os
 
 # Eight host devices, so that meshes are tested on any machine; a run without a mesh uses the first.  Tests
 # compile far more than they compute, so the compiler does less.
+LEVEL = {"default": "", "quick": "--xla_backend_optimization_level=0"}
 os.environ["XLA_FLAGS"] = " ".join(
     [
         os.environ.get("XLA_FLAGS", ""),
         "--xla_force_host_platform_device_count=8",
-        "--xla_backend_optimization_level=0",
+        LEVEL[os.environ.get("SYMBAYES_COMPILER", "quick")],
     ]
 )
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -67,6 +71,15 @@ def linear() -> tuple[sb.Posterior, np.ndarray, np.ndarray]:
     covariance = np.linalg.inv(precision)
     mean = covariance @ design.T @ y[:, 0].astype(np.float64) / noise**2
     return posterior, mean, covariance
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A worker gets whole files, since their tests share what was compiled; the conformance tests of each
+    method are a group of their own."""
+    for item in items:
+        row = getattr(item, "callspec", None) and item.callspec.params.get("row")  # type: ignore[attr-defined]
+        group = f"{item.path}" + (f", {row.name}" if row is not None else "")
+        item.add_marker(pytest.mark.xdist_group(group))
 
 
 def pytest_report_header() -> str:

@@ -20,6 +20,7 @@ import jax
 import numpy as np
 from jax.sharding import Mesh
 
+from symbayes.distributions import Mixture, from_arrays, to_arrays
 from symbayes.draws.draws import named_arrays
 from symbayes.engine import loop, placement, states
 from symbayes.engine.loop import Record, State
@@ -163,6 +164,10 @@ class Job:
             state, remembered = states.from_arrays(sink.state(), like)
             state = self._placed(state)
             memories.update(remembered)
+            if sink.distribution is not None:
+                fitted = from_arrays(sink.distribution)
+                assert isinstance(fitted, Mixture), "a run keeps its chains' distributions as a mixture"
+                left = dataclasses.replace(left, distribution=fitted.components)
             if cursor.unit == self.phases[cursor.phase].units:
                 left = self.leave(cursor.phase, state, left)
         last = max((n for n, phase in enumerate(self.phases) if phase.units), default=0)
@@ -215,7 +220,7 @@ class Job:
             plan=dataclasses.asdict(made.plan),
             state=self._state(made, memories),
             traces=traces if made.units else None,
-            distribution=None if made.distribution is None else states.to_arrays(made.distribution),
+            distribution=None if made.distribution is None else to_arrays(Mixture(made.distribution)),
             metrics={name: float(traces[name].mean(dtype=np.float64)) for name in shown},
         )
         return memories

@@ -13,6 +13,7 @@ import numpy as np
 from jax.sharding import Mesh
 
 from symbayes import specs
+from symbayes.distributions import from_arrays
 from symbayes.draws import Draws, Origin, Run
 from symbayes.engine import placement
 from symbayes.engine.job import Diverged, Job
@@ -91,7 +92,8 @@ def run(
         _work(job, into, store, progress)
         for warning in method.review(into.traces):
             warnings.warn(warning, stacklevel=2)
-        origin = Origin(config, posterior, into.traces, into.distribution)
+        fitted = None if into.distribution is None else from_arrays(into.distribution)
+        origin = Origin(config, posterior, into.traces, fitted)
         return dataclasses.replace(into.draws, origin=origin)
 
 

@@ -100,11 +100,12 @@ def run(
 def _work(job: Job, into: Sink, store: str | Path | None, progress: bool | None) -> None:
     """All blocks that are missing, and what the observers made of them."""
     with interrupt_after_block() as interrupt, Bar(job, into, wanted(progress)) as bar:
+        job.stopping = lambda: interrupt.asked
         observed: dict[str, Memory] = {}
         for made, memories in job.work(into):
             observed = memories
             bar.step(made, into.entries[-1]["metrics"])
-            if interrupt.asked and not made.last:
+            if interrupt.asked and not made.last and into.entries[-1]["state"]:
                 raise Stopped(_stopped_message(bar.share, store))
     for observer in job.observers:
         if observed:

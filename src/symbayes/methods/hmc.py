@@ -7,15 +7,15 @@ The number of leapfrog steps is L = ceil(trajectory / e), and the step actually 
 the cost of the default trajectory: for the prior N(0, 1), a step of 1e-3 and temperature 1 one draw takes
 1,571 gradients over all data; `symbayes.estimate` tells before the run.
 
-During burn-in the step size is adapted by dual averaging on the mean acceptance of all chains, which share it;
-it is pulled towards the step size given, and a trajectory takes at most 16 times the steps of that one.  After
-burn-in the step size is fixed.
+During burn-in the step size is adapted by dual averaging on the mean acceptance of all chains, which share
+it.  It is pulled towards the step size given, and a trajectory takes at most 16 times the steps of that one.
+After burn-in the step size is fixed.
 
 Statistics of every trajectory are `energy` (minus the log density), `log_likelihood` (untempered, over all
 data), `acceptance` (a probability), `accepted`, `divergent` (an energy error above 1000) and `step_size`.
 
-References: Hoffman & Gelman (2014), The No-U-Turn sampler, section 3.2; Neal (2011), MCMC using Hamiltonian dynamics; Izmailov et al. (2021), What are Bayesian
-neural network posteriors really like?
+References: Neal (2011), MCMC using Hamiltonian dynamics; Izmailov et al. (2021), What are Bayesian
+neural network posteriors really like?; Hoffman & Gelman (2014), The No-U-Turn sampler, section 3.2.
 """
 
 from __future__ import annotations

@@ -17,7 +17,6 @@ from .folders import (
     everything,
     fsync_fails_at,
     replace,
-    results,
     without_config,
     work_on,
 )
@@ -59,7 +58,9 @@ def test_a_disk_that_refuses_at_any_moment_loses_nothing(tmp_path, undisturbed, 
         assert FULL in message
         reached.append(read_committed(folder))
         work_on(folder)
-        assert results(folder) == without_config(undisturbed), f"flush {len(reached) - 1} failed"
+        assert without_config(contents(folder)) == without_config(undisturbed), (
+            f"flush {len(reached) - 1} failed"
+        )
         shutil.rmtree(folder)
     assert sorted(reached) == reached
     assert set(reached) == set(range(BLOCKS + 1))
@@ -96,7 +97,7 @@ def test_a_full_disk_keeps_earlier_blocks_and_the_run_goes_on(small_disk, undist
         assert pages > BLOCKS
     filler.unlink()
     work_on(folder)
-    assert results(folder) == without_config(undisturbed)
+    assert without_config(contents(folder)) == without_config(undisturbed)
 
 
 def test_a_read_only_disk_is_said_clearly(small_disk, undisturbed):

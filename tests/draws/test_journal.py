@@ -24,10 +24,12 @@ def written(path, many) -> bytes:
 @given(st.lists(entries, max_size=4))
 def test_entries_read_back_in_order(tmp_path_factory, many):
     path = tmp_path_factory.mktemp("journal") / "journal.jsonl"
+    lengths = [sum(len(journal.encode(entry)) for entry in many[:n]) for n in range(1, len(many) + 1)]
     if many:
         content = written(path, many)
         assert content.count(b"\n") == len(many)
-    assert journal.read(path) == (many, path.stat().st_size if many else 0)
+        assert path.stat().st_size == lengths[-1]
+    assert journal.read(path) == (many, lengths)
 
 
 @given(entries, st.data())
@@ -48,9 +50,9 @@ def test_a_torn_last_line_is_dropped_at_every_length(tmp_path, monkeypatch):
     for length in range(len(whole)):
         path.write_bytes(whole[:length])
         committed = many[:1] if length >= first else []
-        assert journal.read(path) == (committed, first if committed else 0)
+        assert journal.read(path) == (committed, [first] if committed else [])
         for entry in many[len(committed) :]:
-            journal.append(path, entry, journal.read(path)[1])
+            journal.append(path, entry, sum(journal.read(path)[1][-1:]))
         assert path.read_bytes() == whole
 
 
@@ -61,6 +63,19 @@ def test_what_follows_the_committed_lines_is_cut_off(tmp_path):
     committed = len(journal.encode({"block": 0}))
     path.write_bytes(whole[:committed] + b"x" * 500)
     assert journal.append(path, {"block": 1}, committed) == len(whole)
+    assert path.read_bytes() == whole
+
+
+@pytest.mark.parametrize("kept", range(4))
+def test_lines_are_cut_off_and_others_take_their_place(tmp_path, kept):
+    path = tmp_path / "journal.jsonl"
+    many = [{"block": block, "note": "a" * block} for block in range(3)]
+    whole = written(path, many)
+    _, lengths = journal.read(path)
+    journal.cut(path, lengths[kept - 1] if kept else 0)
+    assert journal.read(path) == (many[:kept], lengths[:kept])
+    for entry in many[kept:]:
+        journal.append(path, entry, path.stat().st_size)
     assert path.read_bytes() == whole
 
 

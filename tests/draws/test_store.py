@@ -12,12 +12,13 @@ from symbayes.draws import Run, RunError, files, journal
 from .folders import (
     BLOCKS,
     CONFIG,
+    FITS,
     block_draws,
+    block_parts,
     block_state,
     contents,
     everything,
     replace,
-    results,
     without_config,
     work_on,
 )
@@ -44,8 +45,14 @@ def test_a_run_reads_back_what_was_committed(folder):
     run = Run(folder)
     assert run.finished
     assert run.blocks == BLOCKS
-    assert [line["block"] for line in run.metrics] == list(range(BLOCKS))
-    assert run.metrics[2] == {"block": 2, "loss": 1 / 3, "n": [2]}
+    assert run.cursor == {"phase": 1, "unit": 11, "piece": 0, "drawn": 11}
+    assert run.metrics == [{"loss": 1 / (block + 1)} for block in range(BLOCKS)]
+    assert {json.dumps(entry["plan"]) for entry in run.entries} == {'{"steps": 7, "units": 3, "pieces": 1}'}
+    for name in ("energy", "late"):
+        made = [block_parts(block)["traces"][name] for block in range(BLOCKS)]
+        np.testing.assert_array_equal(run.traces[name], np.concatenate(made, axis=1))
+    assert run.distribution is not None
+    np.testing.assert_array_equal(run.distribution["mean"], np.full((2, 3), FITS / 7))
     for name, array in block_state(BLOCKS - 1).items():
         np.testing.assert_array_equal(run.state()[name], array)
     stats = everything()[1]
@@ -57,6 +64,8 @@ def test_only_the_last_state_and_shards_with_draws_are_kept(folder):
     assert [path.name for path in (folder / "state").iterdir()] == [LAST]
     shards = sorted(path.stem for path in (folder / "draws").iterdir())
     assert shards == [f"{block:06d}" for block in range(BLOCKS) if block_draws(block)]
+    assert len(list((folder / "traces").iterdir())) == BLOCKS
+    assert [path.stem for path in (folder / "distribution").iterdir()] == [f"{FITS:06d}"]
 
 
 @pytest.mark.parametrize("upto", range(BLOCKS + 1))
@@ -64,14 +73,14 @@ def test_a_run_goes_on_from_every_block_to_the_same_bytes(tmp_path, undisturbed,
     run = work_on(tmp_path / "run", upto)
     assert (run.blocks, run.finished) == (upto, upto == BLOCKS)
     work_on(tmp_path / "run")
-    assert results(tmp_path / "run") == without_config(undisturbed)
+    assert without_config(contents(tmp_path / "run")) == without_config(undisturbed)
 
 
 def test_a_journal_torn_at_every_length_is_recovered(tmp_path, folder, undisturbed, monkeypatch):
     """Killed at the last block's commit, a process leaves its files, both states and part of a line."""
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # thousands of flushes would only take time
     work_on(tmp_path / "before", BLOCKS - 1)
-    before = results(tmp_path / "before")
+    before = contents(tmp_path / "before")
     state = f"state/{BLOCKS - 2:06d}.safetensors"
     crashed = {state: before[state], f"{state}.partial": b"half", "config.json.partial": b"{"}
     whole, kept = undisturbed["journal.jsonl"], len(before["journal.jsonl"])
@@ -84,16 +93,14 @@ def test_a_journal_torn_at_every_length_is_recovered(tmp_path, folder, undisturb
         assert contents(folder) == undisturbed, f"journal torn after {length} bytes"
 
 
-@pytest.mark.parametrize("cut", [0.3, 1.0])
-def test_uncommitted_files_of_the_next_block_are_made_again(tmp_path, undisturbed, cut):
+@pytest.mark.parametrize("block", [2, 3])
+def test_uncommitted_files_of_the_next_block_are_made_again(tmp_path, undisturbed, block):
     folder = tmp_path / "run"
-    work_on(folder, 2)
-    for name in ("draws/000002.safetensors", "state/000002.safetensors"):
-        (folder / name).write_bytes(b"left by a process that was killed")
-    metrics = undisturbed["metrics.jsonl"].splitlines(keepends=True)
-    (folder / "metrics.jsonl").write_bytes(b"".join(metrics[:2]) + metrics[2][: int(cut * len(metrics[2]))])
+    work_on(folder, block)
+    for part in ("draws", "traces", "distribution", "state"):
+        (folder / part / f"{block:06d}.safetensors").write_bytes(b"left by a process that was killed")
     work_on(folder)
-    assert results(folder) == without_config(undisturbed)
+    assert without_config(contents(folder)) == without_config(undisturbed)
 
 
 def test_files_of_others_in_a_run_are_left_alone(folder):
@@ -138,7 +145,10 @@ def test_a_lost_journal_is_refused(folder):
     assert_refused(folder, "journal.jsonl is damaged", config={**CONFIG, "seed": 4})
 
 
-@pytest.mark.parametrize("name", ["draws/000002.safetensors", f"state/{LAST}"])
+@pytest.mark.parametrize(
+    "name",
+    [*(f"{part}/{FITS:06d}.safetensors" for part in ("draws", "traces", "distribution")), f"state/{LAST}"],
+)
 def test_a_missing_or_cut_file_is_refused_by_name(folder, undisturbed, name):
     (folder / name).write_bytes(undisturbed[name][:-1])
     assert_refused(folder, rf"{name} is damaged \(\d+ bytes, \d+ expected\): restore it")
@@ -184,17 +194,18 @@ def test_a_damaged_configuration_is_refused(folder, content):
     assert_refused(folder, "config.json is damaged")
 
 
-def test_damaged_metrics_are_refused(folder, undisturbed):
-    whole = undisturbed["metrics.jsonl"]
-    for damaged in (whole[:-20], whole.replace(b"loss", b'lo"s'), b""):
-        (folder / "metrics.jsonl").write_bytes(damaged)
-        assert_refused(folder, "metrics.jsonl")
-    (folder / "metrics.jsonl").unlink()
-    assert_refused(folder, "metrics.jsonl has 0 of 5 lines")
+@pytest.mark.parametrize("part", ["traces", "distribution"])
+def test_a_changed_byte_in_what_was_found_on_the_way_is_noticed_when_it_is_read(folder, part):
+    name = f"{part}/{FITS:06d}.safetensors"
+    damaged = bytearray((folder / name).read_bytes())
+    damaged[-1] ^= 1
+    (folder / name).write_bytes(damaged)
+    with pytest.raises(RunError, match=f"{name} is damaged .its checksum does not match"):
+        getattr(Run(folder), part)
 
 
 def test_another_configuration_is_refused_with_the_field(folder):
-    other = {**CONFIG, "method": {"kind": "Numbers", "scale": 0.25}}
+    other = {**CONFIG, "method": {**CONFIG["method"], "scale": 0.25}}
     assert_refused(folder, r"another configuration \(method.scale: 0.5 there, 0.25 now\)", config=other)
     assert_refused(folder, r"extra: None there, 1 now", config={**CONFIG, "extra": 1})
 
@@ -261,9 +272,11 @@ def test_a_block_is_in_its_place_before_its_line_is_written(tmp_path, monkeypatc
     work_on(tmp_path, 2)
     assert events == [
         "config.json",
+        "traces/000000.safetensors",
         "state/000000.safetensors",
         "line",
         "draws/000001.safetensors",
+        "traces/000001.safetensors",
         "state/000001.safetensors",
         "line",
     ]
@@ -272,7 +285,7 @@ def test_a_block_is_in_its_place_before_its_line_is_written(tmp_path, monkeypatc
 def test_a_run_killed_in_its_first_write_may_be_begun_again(tmp_path, undisturbed):
     (tmp_path / "config.json.partial").write_bytes(b'{"meth')
     work_on(tmp_path)
-    assert results(tmp_path) == without_config(undisturbed)
+    assert without_config(contents(tmp_path)) == without_config(undisturbed)
 
 
 def test_the_lock_names_its_holder_and_no_other(tmp_path):

@@ -19,8 +19,8 @@ STOPPED = 3
 def small() -> tuple[sb.Posterior, dict[str, Any]]:
     """About a hundred blocks of a few milliseconds."""
     methods = {
-        "hmc": sb.HMC(0.01, trajectory=0.05, burn_in=10, draws=90, chains=2, block_steps=10),
-        "ensemble": sb.DeepEnsemble(0.01, epochs=25, batch=32, chains=2, block_steps=2),
+        "hmc": (sb.HMC(0.01, trajectory=0.05, burn_in=10, draws=90, chains=2), 10),
+        "ensemble": (sb.DeepEnsemble(0.01, epochs=25, batch=32, chains=2), 2),
     }
     return _posterior(hidden=6, examples=128), methods
 
@@ -28,8 +28,8 @@ def small() -> tuple[sb.Posterior, dict[str, Any]]:
 def demo() -> tuple[sb.Posterior, dict[str, Any]]:
     """All digits, thirty-two hidden units, four chains."""
     methods = {
-        "hmc": sb.HMC(5e-3, trajectory=0.2, burn_in=20, draws=180, chains=4, block_steps=100),
-        "ensemble": sb.DeepEnsemble(epochs=150, chains=4, block_steps=20),
+        "hmc": (sb.HMC(5e-3, trajectory=0.2, burn_in=20, draws=180, chains=4), 100),
+        "ensemble": (sb.DeepEnsemble(epochs=150, chains=4), 20),
     }
     return _posterior(hidden=32, examples=None), methods
 
@@ -49,8 +49,8 @@ def _posterior(hidden: int, examples: int | None) -> sb.Posterior:
 def draw(folder: Path, scale: str) -> None:
     """Draw every run into its own folder below `folder`."""
     posterior, methods = SCALES[scale]()
-    for name, method in methods.items():
-        sb.run(method, posterior, store=folder / name, observers=[sb.Moments()])
+    for name, (method, block_steps) in methods.items():
+        sb.run(method, posterior, store=folder / name, observers=[sb.Moments()], block_steps=block_steps)
 
 
 if __name__ == "__main__":

@@ -8,16 +8,22 @@ from typing import Any
 import symbayes as sb
 from symbayes.draws import journal
 
-METHODS: dict[str, Any] = {
-    "hmc, trajectories in a block": sb.HMC(
-        0.01, trajectory=0.05, burn_in=3, draws=6, chains=2, block_steps=10
-    ),
-    "hmc, blocks in a trajectory": sb.HMC(0.01, trajectory=0.05, burn_in=3, draws=6, chains=2, block_steps=2),
-    "ensemble, epochs in a block": sb.DeepEnsemble(0.01, epochs=5, batch=32, chains=2, block_steps=8),
-    "ensemble, blocks in an epoch": sb.DeepEnsemble(0.01, epochs=5, batch=32, chains=2, block_steps=2),
+HMC = sb.HMC(0.01, trajectory=0.05, burn_in=3, draws=6, chains=2)
+ENSEMBLE = sb.DeepEnsemble(0.01, epochs=5, batch=32, chains=2)
+
+FORMS: dict[str, tuple[Any, int]] = {
+    "hmc, trajectories in a block": (HMC, 10),
+    "hmc, blocks in a trajectory": (HMC, 2),
+    "ensemble, epochs in a block": (ENSEMBLE, 8),
+    "ensemble, blocks in an epoch": (ENSEMBLE, 2),
 }
-HMC = METHODS["hmc, trajectories in a block"]
-ENSEMBLE = METHODS["ensemble, epochs in a block"]
+"""Methods, and the steps of a block."""
+
+
+def run(method: Any, posterior: sb.Posterior, **options: Any) -> sb.Draws:
+    """A run in blocks of two trajectories or epochs, if not told otherwise."""
+    blocks = {"block_steps": 10 if isinstance(method, sb.HMC) else 8}
+    return sb.run(method, posterior, **(blocks | options))
 
 
 class Crash(Exception):

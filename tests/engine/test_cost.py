@@ -9,7 +9,7 @@ import symbayes as sb
 from symbayes.engine import cost as costs
 from symbayes.engine.cost import Cost, duration, size
 
-from .runs import ENSEMBLE, HMC
+from .runs import ENSEMBLE, HMC, run
 
 NUMBERS = 64 * 6 + 6 + 6 * 10 + 10
 
@@ -29,9 +29,18 @@ def test_the_cost_of_an_ensemble_is_counted(tiny):
 
 
 def test_seconds_are_those_of_a_block_that_is_compiled_already(tiny, monkeypatch):
+    """Once for both phases of HMC, which run one program: blocks of two trajectories of five steps."""
     clock = iter([0.0, 100.0, 100.0, 103.0])
     monkeypatch.setattr(costs, "time", types.SimpleNamespace(perf_counter=lambda: next(clock)))
-    assert sb.estimate(HMC, tiny).seconds == 3.0 * HMC.blocks(tiny)
+    assert sb.estimate(HMC, tiny, block_steps=10).seconds == pytest.approx(3.0 / 10 * 9 * 5)
+
+
+@pytest.mark.parametrize(("method", "block_steps", "steps"), [(HMC, 2, 45 * 3 / 5), (ENSEMBLE, 3, 20 / 2)])
+def test_seconds_are_those_of_all_pieces(tiny, monkeypatch, method, block_steps, steps):
+    """Five leapfrog steps in three pieces, four optimiser steps in two."""
+    clock = iter([0.0, 100.0, 100.0, 103.0])
+    monkeypatch.setattr(costs, "time", types.SimpleNamespace(perf_counter=lambda: next(clock)))
+    assert sb.estimate(method, tiny, block_steps).seconds == pytest.approx(3.0 * steps)
 
 
 def test_the_default_trajectory_is_a_quarter_of_the_priors_period(tiny):
@@ -42,7 +51,7 @@ def test_the_default_trajectory_is_a_quarter_of_the_priors_period(tiny):
 
 def test_the_disk_is_what_the_draws_take(tiny, tmp_path):
     cost = sb.estimate(HMC, tiny)
-    sb.run(HMC, tiny, store=tmp_path / "run")
+    run(HMC, tiny, store=tmp_path / "run")
     taken = sum(path.stat().st_size for path in (tmp_path / "run/draws").iterdir())
     assert cost.disk <= taken < 1.3 * cost.disk + 5 * 2000  # and per shard a header and the statistics
 

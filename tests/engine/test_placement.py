@@ -6,9 +6,10 @@ from hypothesis import strategies as st
 
 import symbayes as sb
 from symbayes import trees
-from symbayes.engine import State, placement
+from symbayes.engine import placement
+from symbayes.engine.loop import State
 
-from .runs import HMC
+from .runs import HMC, run
 
 
 @given(chains=st.integers(1, 64), count=st.integers(1, 8))
@@ -43,10 +44,10 @@ def test_meshes_that_do_not_fit_are_refused_before_anything_is_written(tiny, tmp
     with pytest.raises(
         ValueError, match="2 chains do not divide among the 4 devices of the mesh's chain axis"
     ):
-        sb.run(HMC, tiny, mesh=sb.make_mesh(4), store=tmp_path / "run")
+        run(HMC, tiny, mesh=sb.make_mesh(4), store=tmp_path / "run")
     other = jax.sharding.Mesh(np.array(jax.devices()).reshape(2, 4), ("x", "y"))
     with pytest.raises(ValueError, match=r"a mesh has the axes \('chain', 'data'\), not \('x', 'y'\)"):
-        sb.run(HMC, tiny, mesh=other, store=tmp_path / "run")
+        run(HMC, tiny, mesh=other, store=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
@@ -67,9 +68,11 @@ def test_examples_are_spread_and_padding_changes_nothing(tiny, count):
 
 def test_chains_are_spread_and_the_rest_is_everywhere():
     mesh = sb.make_mesh(4)
-    state = State(np.arange(2, dtype=np.uint32), {"w": np.arange(12.0).reshape(4, 3)}, {"step": np.ones(())})
+    weights = {"w": np.arange(12.0).reshape(4, 3)}
+    state = State(np.arange(2, dtype=np.uint32), weights, {"step": np.ones(())}, {"p": np.arange(4.0)})
     placed = placement.place_state(state, mesh)
-    assert placed.chains["w"].sharding.spec == jax.sharding.PartitionSpec("chain")
+    assert placed.chain["w"].sharding.spec == jax.sharding.PartitionSpec("chain")
+    assert placed.flight["p"].sharding.spec == jax.sharding.PartitionSpec("chain")
     assert placed.key.sharding.is_fully_replicated
     assert placed.shared["step"].sharding.is_fully_replicated
     for before, after in zip(jax.tree.leaves(state), jax.tree.leaves(placed), strict=True):
@@ -78,8 +81,8 @@ def test_chains_are_spread_and_the_rest_is_everywhere():
 
 def test_devices_do_not_change_the_draws(tiny, tmp_path):
     """One block on one device and on eight agrees up to rounding, which chaos has no time to grow."""
-    alone = sb.run(HMC, tiny)
-    spread = sb.run(HMC, tiny, mesh=sb.make_mesh(2), store=tmp_path / "run")
+    alone = run(HMC, tiny)
+    spread = run(HMC, tiny, mesh=sb.make_mesh(2), store=tmp_path / "run")
     for name, array in trees.flatten(alone.variables).items():
         np.testing.assert_allclose(trees.flatten(spread.variables)[name], array, rtol=1e-3, atol=1e-4)
     assert sb.Run(tmp_path / "run").config["devices"][1] == 8

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from symbayes.draws import RunError
-from symbayes.engine import State, states
+from symbayes.engine import states
+from symbayes.engine.loop import State
 
 STATE = State(np.arange(2, dtype=np.uint32), {"w": np.arange(6.0).reshape(3, 2)}, {"step": np.float32(0.5)})
 
@@ -19,9 +20,9 @@ def test_arrays_read_back_to_the_same_state():
 @pytest.mark.parametrize(
     "change",
     [
-        {"chains/w": np.zeros((3, 2), np.float32)},
-        {"chains/w": np.zeros((2, 3))},
-        {"chains/v": np.zeros((3, 2))},
+        {"chain/w": np.zeros((3, 2), np.float32)},
+        {"chain/w": np.zeros((2, 3))},
+        {"chain/v": np.zeros((3, 2))},
     ],
     ids=["type", "shape", "name"],
 )

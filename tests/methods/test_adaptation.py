@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from symbayes.methods.adaptation import DualAveraging
+from symbayes.methods.phases.adaptation import DualAveraging
 
 
 def plain(initial: float, target: float, acceptances: list[float]) -> tuple[float, float]:
@@ -29,3 +29,10 @@ def test_is_the_published_recursion(initial: float, target: float, acceptances: 
     step_size, average = plain(initial, target, acceptances)
     assert float(adaptation.step_size) == pytest.approx(step_size, rel=1e-3)
     assert float(adaptation.average) == pytest.approx(average, rel=1e-3)
+
+
+def test_settles_on_the_average_but_never_on_a_step_longer_than_the_trajectory() -> None:
+    learned = DualAveraging(*map(jnp.float32, (0.1, 0.07, 0.2, 3.0)))
+    settled = learned.settled(at_most=jnp.float32(1.0))
+    assert float(settled.step_size) == float(settled.average) == pytest.approx(0.07)
+    assert float(learned.settled(at_most=jnp.float32(0.05)).step_size) == pytest.approx(0.05)

@@ -14,6 +14,9 @@ from scipy.stats import norm
 
 import symbayes as sb
 from symbayes import trees
+from symbayes.engine.job import Job
+from symbayes.engine.sinks import MemorySink
+from symbayes.engine.start import Start
 from symbayes.networks import NNXNetwork
 from symbayes.networks.network import Spec
 
@@ -154,31 +157,27 @@ def test_losses_are_those_of_every_member_and_epoch(one_hot: sb.Posterior, block
     """Members that hardly move, each with one weight for all examples: every batch has the same loss."""
     each = np.linspace(-1, 2, 6)
     kernel = np.broadcast_to(each[:, None, None], (6, 11, 1)).astype(np.float32)
-    method = sb.DeepEnsemble(
-        1e-9, epochs=3, batch=3, chains=6, optimizer="sgd", schedule="constant", block_steps=block_steps
-    ).resolve(one_hot)
-    state = method.init(one_hot, jax.random.key(0), {"params": {"output": {"kernel": kernel}}, "stats": {}})
-    blocks = []
-    for block in range(method.blocks(one_hot)):
-        state, made = method.advance(one_hot, state, block)
-        blocks.append(made)
-    assert len(blocks) == 9 // block_steps
+    method = sb.DeepEnsemble(1e-9, epochs=3, batch=3, chains=6, optimizer="sgd", schedule="constant")
+    start = {"params": {"output": {"kernel": kernel}}, "stats": {}}
+    drawn = sb.run(method, one_hot, start=start, block_steps=block_steps)
+    assert drawn.origin is not None
+    losses = drawn.origin.traces["loss"]
+    assert losses.shape == (6, 3)
     expected = -norm.logpdf(1, each, 1) - norm.logpdf(each, 0, 1e6)
-    losses = np.concatenate([np.asarray(made.traces["losses"])[:, : made.done] for made in blocks], axis=1)
-    np.testing.assert_allclose(losses, np.tile(expected[:, None], losses.shape[1]), rtol=1e-5)
-    for made in blocks:
-        assert float(made.metrics["loss"]) == pytest.approx(expected.mean(), rel=1e-5)
+    np.testing.assert_allclose(losses, np.tile(expected[:, None], 3), rtol=1e-5)
+    np.testing.assert_array_equal(drawn.stats["loss"], losses[:, -1:])
 
 
 def test_cosine_schedule_ends_near_zero(tiny: sb.Posterior, begin: Any) -> None:
     """The hundredth and last step is a 4,000th of the first, which with Adam is the learning rate."""
-    method = sb.DeepEnsemble(0.01, 100, 128, chains=1, schedule="cosine", block_steps=1).resolve(tiny)
-    state = method.init(tiny, jax.random.key(0), begin)
-    visited = [np.asarray(trees.ravel(state.chains.variables["params"]))]
-    for block in range(method.blocks(tiny)):
-        state, _ = method.advance(tiny, state, block)
-        visited.append(np.asarray(trees.ravel(state.chains.variables["params"])))
-    steps = [np.abs(b - a).max() for a, b in itertools.pairwise(visited)]
+    method = sb.DeepEnsemble(0.01, 100, 128, chains=1, schedule="cosine").resolve(tiny)
+    job = Job(method, tiny, Start(tiny, 0, 1, begin), block_steps=1)
+    made = list(job.blocks(MemorySink(), {}))
+    visited = [begin, *(block.state.chain.variables for block in made)]
+    steps = [
+        np.abs(np.asarray(trees.ravel(b["params"])) - np.asarray(trees.ravel(a["params"]))).max()
+        for a, b in itertools.pairwise(visited)
+    ]
     assert len(steps) == 100
     assert steps[0] == pytest.approx(0.01, rel=1e-2)
     assert 0 < steps[-1] < 1e-5
@@ -187,7 +186,7 @@ def test_cosine_schedule_ends_near_zero(tiny: sb.Posterior, begin: Any) -> None:
 def test_a_batch_larger_than_the_data_is_all_of_it(tiny: sb.Posterior, begin: Any) -> None:
     assert sb.DeepEnsemble(batch=1000).resolve(tiny).batch == 128
     large, whole = (
-        sb.run(sb.DeepEnsemble(0.01, 4, batch, chains=1, block_steps=1), tiny, start=begin, progress=False)
+        sb.run(sb.DeepEnsemble(0.01, 4, batch, chains=1), tiny, start=begin, block_steps=1)
         for batch in (1000, 128)
     )
     np.testing.assert_array_equal(large.stats["energy"], whole.stats["energy"])

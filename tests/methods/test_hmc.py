@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-from types import SimpleNamespace
 from typing import Any
 
 import jax
@@ -15,19 +14,20 @@ from hypothesis import strategies as st
 
 import symbayes as sb
 from symbayes import trees
-from symbayes.engine import State
-from symbayes.engine.plan import Work
-from symbayes.methods import trajectories
-from symbayes.methods.adaptation import DualAveraging
-from symbayes.methods.trajectories import Settings, advance, locate
+from symbayes.engine import loop
+from symbayes.engine.job import Job
+from symbayes.engine.phase import Left, Tick
+from symbayes.engine.plan import Cursor, Plan
+from symbayes.engine.start import Start
+from symbayes.methods.phases import Trajectories
+from symbayes.methods.phases.adaptation import DualAveraging
+from symbayes.methods.phases.trajectories import leapfrog_steps
 from symbayes.posterior.posterior import Tempers
 
 STANDARD_ERRORS = 4.5
 """A correct mean is further off than this in 1 of 150,000 trials."""
 
-SMALL = sb.HMC(
-    step_size=0.02, trajectory=0.2, burn_in=60, draws=60, chains=4, target_accept=0.8, block_steps=10**6
-)
+SMALL = sb.HMC(step_size=0.02, trajectory=0.2, burn_in=60, draws=60, chains=4, target_accept=0.8)
 """One shape for all runs on the tiny posterior, so that they share a program."""
 
 
@@ -43,56 +43,81 @@ def tempered(posterior: sb.Posterior, temperature: float, tempers: Tempers) -> s
     )
 
 
-def settings_of(method: sb.HMC) -> Settings:
-    numbers = (method.step_size, method.trajectory, method.target_accept)
-    counts = (method.burn_in, method.burn_in if method.adapt else 0, method.leapfrog_steps)
-    return Settings(*map(jnp.float32, numbers), *map(jnp.int32, counts))
+def phases_of(method: sb.HMC, posterior: sb.Posterior) -> tuple[Trajectories, Trajectories]:
+    """Burn-in and draws, as compiled programs see them."""
+    burn_in, drawing = method.resolve(posterior).phases(posterior)
+    return burn_in.arrays(), drawing.arrays()
 
 
-def test_leapfrog_steps_of_the_papers_setting() -> None:
+def steps_at(phase: Trajectories, posterior: sb.Posterior, step_size: float) -> int:
+    return int(phase.steps(posterior, DualAveraging.start(step_size)))
+
+
+def test_leapfrog_steps_of_the_papers_setting(tiny: sb.Posterior) -> None:
     method = sb.HMC(step_size=0.008, trajectory=0.48)
-    assert method.leapfrog_steps == 60
-    assert int(settings_of(method).steps(jnp.float32(0.008))) == 60
+    assert leapfrog_steps(0.48, 0.008) == 60
+    assert [steps_at(phase, tiny, 0.008) for phase in phases_of(method, tiny)] == [60, 60]
+    assert [phase.expected_steps(tiny) for phase in method.phases(tiny)] == [60, 60]
 
 
 @given(st.integers(1, 2000), st.floats(1e-5, 1.0))
-def test_leapfrog_steps_are_the_ceiling(steps: int, step_size: float) -> None:
+def test_leapfrog_steps_are_the_ceiling(tiny: sb.Posterior, steps: int, step_size: float) -> None:
     """A whole number of steps stays one, in float64 and in float32; anything more takes one more."""
     for length, expected in ((steps, steps), (steps - 0.5, steps), (steps + 0.5, steps + 1)):
         if length >= 1:
-            method = sb.HMC(step_size=step_size, trajectory=length * step_size)
-            assert method.leapfrog_steps == expected
-            assert int(settings_of(method).steps(jnp.float32(step_size))) == expected
+            phases = phases_of(sb.HMC(step_size=step_size, trajectory=length * step_size), tiny)
+            assert leapfrog_steps(length * step_size, step_size) == expected
+            assert [steps_at(phase, tiny, step_size) for phase in phases] == [expected] * 2
 
 
-def test_a_trajectory_has_at_most_sixteen_times_its_steps(tiny: sb.Posterior, begin: Any) -> None:
-    """While adapting, a step far too small makes trajectories shorter and not longer."""
+def test_a_trajectory_has_at_most_sixteen_times_its_steps_while_adapting(tiny: Any, begin: Any) -> None:
+    """A step far too small makes trajectories shorter and not longer; those of draws are whole."""
     method = dataclasses.replace(SMALL, burn_in=1, draws=1).resolve(tiny)
-    assert int(settings_of(method).steps(jnp.float32(1e-6))) == 16 * 10
-    assert int(settings_of(method).steps(jnp.float32(100.0))) == 1
-    state = method.init(tiny, jax.random.key(0), begin)
-    state, made = method.advance(tiny, dataclasses.replace(state, shared=DualAveraging.start(1e-6)), 0)
-    np.testing.assert_allclose(made.stats["step_size"][:, 0], 1e-6)
-    moved = trees.ravel(trees.index(made.variables, np.s_[:, 0]), 1) - trees.ravel(begin)
+    adapting, drawing = phases_of(method, tiny)
+    assert steps_at(adapting, tiny, 1e-6) == 16 * 10
+    assert steps_at(adapting, tiny, 100.0) == steps_at(drawing, tiny, 100.0) == 1
+    assert steps_at(drawing, tiny, 1e-6) == pytest.approx(200_000, rel=1e-4)
+    job = Job(method, tiny, Start(tiny, 0, method.chains, begin))
+    state, plan = job.begin(0, job.start.left)
+    state = dataclasses.replace(state, shared=DualAveraging.start(1e-6))
+    made = job.advance(0, Cursor(), state, plan)
+    np.testing.assert_allclose(made.record.traces["step_size"][:, 0], 1e-6)
+    # At so small a step every end is accepted, and weights move by their momentum times the length.
+    moved = trees.ravel(made.state.chain.variables, 1) - trees.ravel(begin)
     np.testing.assert_allclose(jnp.std(moved, axis=1), 16 * 10 * 1e-6, rtol=0.2)
 
 
-def test_adaptation_learns_from_all_chains_and_settles_on_the_average() -> None:
-    settings = settings_of(sb.HMC(0.1, trajectory=0.3, burn_in=5, target_accept=0.8))
+def test_every_draw_flies_the_whole_trajectory(tiny: sb.Posterior, begin: Any) -> None:
+    """From a step so large that sixteen times its steps are too few: what is recorded is what is flown."""
+    method = dataclasses.replace(SMALL, step_size=1.0, trajectory=1.0)
+    drawn = sb.run(method, tiny, start=begin)
+    (step_size,) = np.unique(drawn.stats["step_size"])
+    steps = math.ceil(1.0 / float(step_size) * (1 - 1e-4))
+    print(f"step size {step_size}, {steps} steps")
+    assert steps > 16, "adaptation went beyond what it flies itself"
+    assert steps * step_size == pytest.approx(1.0, rel=1e-5)
+    assert steps_at(phases_of(method, tiny)[1], tiny, float(step_size)) == steps
+
+
+def test_adaptation_learns_from_all_chains_and_settles_on_the_average(tiny: sb.Posterior) -> None:
+    method = sb.HMC(0.1, trajectory=0.3, burn_in=5, target_accept=0.8)
+    burn_in, drawing = phases_of(method, tiny)
     before = dataclasses.replace(DualAveraging.start(0.1), average=jnp.float32(0.07), trials=jnp.float32(3))
-    acceptance = jnp.array([0.2, 0.9, 0.7])
-
-    def after(index: int, ends: bool = True, acceptance: jax.Array = acceptance) -> DualAveraging:
-        return trajectories._adapt(before, settings, acceptance, jnp.int32(index), jnp.bool_(ends))
-
-    learned = before.update(jnp.float32(0.6), jnp.float32(0.8), jnp.float32(0.1))
-    assert float(after(3).step_size) == pytest.approx(float(learned.step_size))
-    assert float(after(4).step_size) == pytest.approx(float(learned.average))
+    acceptance, tick = jnp.array([0.2, 0.9, 0.7]), Tick(None, jnp.int32(3))
+    expected = before.update(jnp.float32(0.6), jnp.float32(0.8), jnp.float32(0.1))
+    learn = jax.jit(lambda phase, shared, evidence: phase.learn(shared, evidence, tick))
+    learned = learn(burn_in, before, acceptance)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-6), learned, expected)
     assert float(learned.average) != pytest.approx(float(learned.step_size), rel=1e-2)
-    for unchanged in (after(5), after(3, ends=False)):
-        jax.tree.map(np.testing.assert_array_equal, unchanged, before)
+    # When burn-in ends, the average is the step size, and stays it.
+    left = Left(tiny.init(jax.random.key(0)), shared=learned)
+    settled = jax.jit(lambda phase, left: phase.begin(tiny, left))(drawing, left)
+    assert float(settled.step_size) == float(learned.average)
+    fixed, _ = phases_of(dataclasses.replace(method, adapt=False), tiny)
+    for phase in (drawing, fixed):
+        jax.tree.map(np.testing.assert_array_equal, learn(phase, settled, acceptance), settled)
     # A step is never longer than the trajectory.
-    assert float(after(3, acceptance=jnp.full(3, 50.0)).step_size) == pytest.approx(0.3)
+    assert float(learn(burn_in, before, jnp.full(3, 50.0)).step_size) == pytest.approx(0.3)
 
 
 @pytest.mark.parametrize(
@@ -143,15 +168,17 @@ def test_bad_hyper_parameters_are_refused(changes: dict[str, Any], message: str)
     ("changes", "message"),
     [
         ({"target_accept": "a"}, "target_accept must be a positive number, not 'a'"),
-        ({"step_size": None}, "HMC needs a step_size"),
+        ({"step_size": None}, "step_size is needed"),
         ({"adapt": "no"}, "adapt is True or False, not 'no'"),
     ],
 )
 def test_wrong_kinds_are_refused(changes: dict[str, Any], message: str) -> None:
     # Not through the constructor, whose types are checked in tests and not where people use it.
-    fields: Any = SimpleNamespace(**{**dataclasses.asdict(sb.HMC(step_size=0.1)), **changes})
+    made = object.__new__(sb.HMC)
+    for name, value in {**dataclasses.asdict(sb.HMC(step_size=0.1)), **changes}.items():
+        object.__setattr__(made, name, value)
     with pytest.raises(ValueError, match=message):
-        sb.HMC.__post_init__(fields)
+        made.__post_init__()
 
 
 @pytest.mark.parametrize("first", [0.004, 0.15])
@@ -190,7 +217,7 @@ def test_divergent_trajectories_are_rejected_and_told(tiny: sb.Posterior, begin:
     method = dataclasses.replace(SMALL, step_size=20.0, trajectory=100.0, adapt=False)
     with (
         pytest.warns(UserWarning, match="accepted only 0%"),
-        pytest.warns(UserWarning, match=r"240 trajectories diverged after burn-in, first in block 0"),
+        pytest.warns(UserWarning, match=r"240 trajectories diverged after burn-in, first at draw 0"),
     ):
         drawn = sb.run(method, tiny, start=begin, progress=False)
     assert drawn.stats["divergent"].all()
@@ -208,19 +235,22 @@ def test_divergences_while_adapting_are_no_reason_for_a_warning(tiny: sb.Posteri
         sb.run(dataclasses.replace(method, adapt=False), tiny, start=begin, progress=False)
 
 
-def test_warnings_are_about_the_later_half_and_all_divergences() -> None:
-    def review(*acceptances: float, divergences: tuple[int, ...] = ()) -> list[str]:
-        counts = divergences or (0,) * len(acceptances)
-        pairs = enumerate(zip(acceptances, counts, strict=True))
-        made = [{"block": b, "acceptance": a, "divergences": d} for b, (a, d) in pairs]
-        return SMALL.review([{"block": 0, "step_size": 0.1}, *made])
+def test_warnings_are_about_the_later_half_and_divergences_after_burn_in() -> None:
+    method = dataclasses.replace(SMALL, burn_in=2, draws=4, chains=2)
 
-    assert review(0.0, 0.0, 0.9, 0.8) == []
-    assert review(0.9, 0.9, 0.5, 0.2) == [], "their mean counts"
-    (warning,) = review(0.9, 0.9, 0.35, 0.05)
+    def review(*acceptances: float, diverged: tuple[tuple[int, int], ...] = ()) -> list[str]:
+        divergent = np.zeros((2, 6), bool)
+        divergent[tuple(np.transpose(diverged))] = bool(diverged)
+        return method.review({"acceptance": np.tile(acceptances, (2, 1)), "divergent": divergent})
+
+    assert review(0.0, 0.0, 0.0, 0.9, 0.8, 0.7) == []
+    assert review(0.9, 0.9, 0.9, 0.5, 0.4, 0.1) == [], "their mean counts"
+    (warning,) = review(0.9, 0.9, 0.9, 0.35, 0.2, 0.05)
     assert "accepted only 20% of its later trajectories" in warning
-    (warning,) = review(0.9, 0.9, 0.9, divergences=(0, 2, 3))
-    assert "5 trajectories diverged after burn-in, first in block 1" in warning
+    good = [0.9] * 6
+    assert review(*good, diverged=((0, 0), (1, 1))) == [], "while adapting"
+    (warning,) = review(*good, diverged=((0, 1), (0, 5), (1, 3), (1, 5)))
+    assert "3 trajectories diverged after burn-in, first at draw 1" in warning
 
 
 @pytest.mark.parametrize(
@@ -275,8 +305,10 @@ def test_data_and_weights_keep_their_joint_law() -> None:
         sb.priors.Normal(scale),
         sb.data.Examples(x, np.zeros(6, np.int32)),
     )
-    settings = settings_of(sb.HMC(step_size=0.6, trajectory=1.2, adapt=False))
-    work = jax.tree.map(jnp.int32, Work(first=0, count=trajectories, piece=0, pieces=1))
+    method = sb.HMC(step_size=0.6, trajectory=1.2, draws=trajectories, chains=1, adapt=False)
+    phase = method.phases(plain)[1]
+    work = Plan.of(2, 10**6).work(Cursor(), list(range(trajectories)), phase, 0, slots=trajectories)
+    phase, work = jax.tree.map(jnp.asarray, (phase.arrays(), work))
 
     def one(key: jax.Array) -> tuple[Any, Any, Any, Any]:
         at, on, run = jax.random.split(key, 3)
@@ -285,12 +317,15 @@ def test_data_and_weights_keep_their_joint_law() -> None:
         labels = jax.random.categorical(on, network.apply(truth, jnp.asarray(x)))
         posterior = plain.with_chunks_of(1)
         posterior.chunks = dataclasses.replace(posterior.chunks, y=labels[None])
-        chain = locate(posterior, jax.tree.map(lambda leaf: leaf[None], truth))
-        state = State(jax.random.key_data(run), chain, DualAveraging.start(settings.step_size))
-        # The compiled function has compiler options, which only an outermost one may have.
-        state, record = advance.__wrapped__(posterior, state, settings, work, slots=trajectories)
-        begun, ended = chain.likelihood.sum(), state.chains.likelihood.sum()
-        return begun, ended, trees.ravel(state.chains.variables["params"]), record.stats["accepted"]
+        left = Left(jax.tree.map(lambda leaf: leaf[None], truth))
+        # The compiled functions have compiler options, which only an outermost one may have.
+        begun = loop.enter.__wrapped__(
+            posterior, phase.arrays(), left, jax.random.key_data(run), np.uint32(1)
+        )
+        ended, record = loop.advance.__wrapped__(posterior, phase.arrays(), begun, work, slots=1, whole=True)
+        accepted = record.traces["accepted"][:, :trajectories]
+        likelihoods = [state.chain.likelihood.sum() for state in (begun, ended)]
+        return *likelihoods, trees.ravel(ended.chain.variables["params"]), accepted
 
     begun, ended, weights, accepted = jax.jit(lambda keys: jax.lax.map(one, keys))(
         jax.random.split(jax.random.key(0), worlds)

@@ -1,6 +1,5 @@
-"""The compiled part of HMC: its accept step against float64, and its integrator's two properties."""
+"""The trajectories of HMC: their accept step against float64, and their integrator's two properties."""
 
-import functools
 import math
 from typing import Any
 
@@ -12,10 +11,40 @@ import scipy.special
 
 import symbayes as sb
 from symbayes import trees
-from symbayes.methods import trajectories
-from symbayes.methods.trajectories import Chain, Flight, locate
+from symbayes.engine import Left, Tick
+from symbayes.methods.phases import Trajectories
+from symbayes.methods.phases.adaptation import DualAveraging
+from symbayes.methods.phases.trajectories import Flying, Resting
 
 CHAINS = 4
+
+
+def of_step(step_size: Any, steps: Any) -> tuple[Trajectories, DualAveraging]:
+    """Trajectories of so many steps, and the state of a search that has found that size."""
+    phase = Trajectories(
+        units=1,
+        step_size=step_size,
+        trajectory=step_size * steps,
+        target_accept=0.8,
+        longest=10**6,
+        adapting=False,
+        keeps=True,
+    )
+    return phase, DualAveraging.start(step_size)
+
+
+def resting(posterior: Any, variables: Any) -> Resting:
+    """Every chain where its first trajectory begins."""
+    phase, shared = of_step(0.1, 1)
+    each = jax.vmap(lambda v: phase.enter(posterior, shared, Left(v), Tick(jax.random.key(0), 0)))
+    return each(variables)
+
+
+def flown(posterior: Any, phase: Trajectories, shared: Any, flight: Any, steps: Any) -> Any:
+    """All chains after so many steps."""
+    step = jax.vmap(lambda f: phase.step(posterior, shared, f, Tick(jax.random.key(0), 0)))
+    return jax.lax.fori_loop(0, steps, lambda _, f: step(f), flight)
+
 
 ACTIVATIONS = {"relu": lambda z: np.maximum(z, 0), "tanh": np.tanh}
 
@@ -45,21 +74,22 @@ def of_prior(posterior: sb.Posterior, seed: int) -> dict[str, Any]:
 
 
 @jax.jit
-def whole_trajectory(posterior: Any, chain: Any, keys: Any, step_size: Any, steps: Any) -> dict[str, Any]:
-    """Depart, fly and arrive; with both ends, and the naive difference of float32 totals."""
-    yes, step = jnp.bool_(True), jax.tree.map(lambda _: step_size, chain.gradient)
-    depart = functools.partial(trajectories._depart, step=step, begins=yes)
-    flown, flight = trajectories._fly(posterior, chain, jax.vmap(depart)(keys, chain), step, steps)
-    arrive = functools.partial(trajectories._arrive, posterior, step=step, ends=yes)
-    _, info = jax.vmap(arrive)(keys, flown, flight)
-    first = jax.vmap(trees.random_normal)(keys, chain.variables["params"])
-    last = jax.tree.map(lambda p, g: p - step_size / 2 * g, flight.momentum, flown.gradient)
+def whole_trajectory(posterior: Any, variables: Any, keys: Any, step_size: Any, steps: Any) -> dict[str, Any]:
+    """Open, fly and close; with both ends, and the naive difference of float32 totals."""
+    phase, shared = of_step(step_size, steps)
+    chain = resting(posterior, variables)
+    opened = jax.vmap(lambda c, k: phase.open(posterior, shared, c, Tick(k, 0)))(chain, keys)
+    flight = flown(posterior, phase, shared, opened, phase.steps(posterior, shared))
+    closed = jax.vmap(lambda c, f, k: phase.close(posterior, shared, c, f, Tick(k, 0)))
+    _, statistics, _ = closed(chain, flight, keys)
+    first = jax.vmap(trees.random_normal)(keys, variables["params"])
+    last = jax.tree.map(lambda p, g: p - step_size / 2 * g, flight.momentum, flight.gradient)
 
     def total(variables: Any, momentum: Any) -> jax.Array:
         return posterior.log_density(variables) - trees.dot(momentum, momentum) / 2
 
-    naive = jax.vmap(total)(flown.variables, last) - jax.vmap(total)(chain.variables, first)
-    return {"first": first, "end": flown.variables, "last": last, "naive": naive, **info}
+    naive = jax.vmap(total)(flight.variables, last) - jax.vmap(total)(variables, first)
+    return {"first": first, "end": flight.variables, "last": last, "naive": naive, **statistics}
 
 
 def test_accept_step_is_that_of_float64(digits: sb.data.Dataset) -> None:
@@ -70,10 +100,10 @@ def test_accept_step_is_that_of_float64(digits: sb.data.Dataset) -> None:
         sb.priors.Normal(0.05),
         digits.train[:128],
     )
-    chain = locate(posterior, of_prior(posterior, seed=2))
+    variables = of_prior(posterior, seed=2)
     keys = jax.random.split(jax.random.key(1), CHAINS)
-    made = whole_trajectory(posterior, chain, keys, jnp.float32(0.01), jnp.int32(6))
-    before = energy(posterior, chain.variables["params"], made["first"])
+    made = whole_trajectory(posterior, variables, keys, jnp.float32(0.01), jnp.int32(6))
+    before = energy(posterior, variables["params"], made["first"])
     exact = before - energy(posterior, made["end"]["params"], made["last"])
     assert (exact < 0).all(), "the step is large enough that no acceptance is cut off at one"
     assert (exact > -50).all()
@@ -90,30 +120,33 @@ def test_accept_step_is_float32_where_gradients_are_not(linear: Any) -> None:
 
     @jax.jit
     def stay(posterior: Any, key: Any) -> tuple[Any, ...]:
+        phase, shared = of_step(jnp.float32(0.1), 1)
         gradient, rough = posterior.gradient_and_terms(variables)
         exact = posterior.likelihood_terms(variables)
-        chain = Chain(variables, gradient, trajectories._exact(posterior, variables, rough))
-        step = jax.tree.map(lambda _: jnp.float32(0.1), gradient)
+        chain = phase.enter(posterior, shared, Left(variables), Tick(key, 0))
         half = jax.tree.map(lambda p, g: p + 0.05 * g, trees.random_normal(key, params), gradient)
-        flight = Flight(params, gradient, half, rough)
-        return rough, exact, trajectories._arrive(posterior, key, chain, flight, step, jnp.bool_(True))
+        flight = Flying(variables, gradient, rough, half)
+        closed, statistics, _ = phase.close(posterior, shared, chain, flight, Tick(key, 0))
+        return rough, exact, chain, closed, statistics
 
-    rough, exact, (arrived, info) = stay(posterior, jax.random.key(1))
+    rough, exact, chain, closed, statistics = stay(posterior, jax.random.key(1))
     assert float(jnp.max(jnp.abs(rough - exact))) > 0.01
-    np.testing.assert_allclose(arrived.likelihood, exact, rtol=1e-5, atol=1e-6)
-    assert float(info["log_likelihood"]) == pytest.approx(float(jnp.sum(exact)), rel=1e-6)
-    assert float(info["acceptance"]) == pytest.approx(1.0, abs=1e-4)
+    for each in (chain, closed):
+        np.testing.assert_allclose(each.likelihood, exact, rtol=1e-5, atol=1e-6)
+    assert float(statistics["log_likelihood"]) == pytest.approx(float(jnp.sum(exact)), rel=1e-6)
+    assert float(statistics["acceptance"]) == pytest.approx(1.0, abs=1e-4)
 
 
 @jax.jit
 def leapfrog(posterior: Any, variables: Any, momentum: Any, step_size: Any, steps: Any) -> tuple[Any, Any]:
     """Positions and momenta after some steps, both at the same time."""
-    chain = locate(posterior, variables)
+    phase, shared = of_step(step_size, steps)
+    chain = resting(posterior, variables)
     half = jax.tree.map(lambda p, g: p + step_size / 2 * g, momentum, chain.gradient)
-    flight = Flight(variables["params"], chain.gradient, half, chain.likelihood)
-    step = jax.tree.map(lambda _: step_size, chain.gradient)
-    flown, flight = trajectories._fly(posterior, chain, flight, step, steps)
-    return flown.variables, jax.tree.map(lambda p, g: p - step_size / 2 * g, flight.momentum, flown.gradient)
+    flight = Flying(variables, chain.gradient, chain.likelihood, half)
+    flight = flown(posterior, phase, shared, flight, steps)
+    momentum = jax.tree.map(lambda p, g: p - step_size / 2 * g, flight.momentum, flight.gradient)
+    return flight.variables, momentum
 
 
 @pytest.fixture(scope="module")

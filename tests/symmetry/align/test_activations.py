@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from test_align import planted, stacked
+from .test_align import planted, stacked
 
 from symbayes import trees
 from symbayes.symmetry import Activations, Criterion, Weights, align, discover

@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 import pytest
-from test_align import OnDisk, planted, stacked
+from .test_align import OnDisk, planted, stacked
 
 from symbayes import trees
 from symbayes.draws import Draws

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import jax
 import numpy as np
 import pytest
-from test_align import inner, planted, stacked
+from .test_align import inner, planted, stacked
 
 from symbayes import trees
 from symbayes.symmetry import Weights, align

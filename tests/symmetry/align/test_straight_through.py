@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from test_align import planted, stacked
+from .test_align import planted, stacked
 
 from symbayes import trees
 from symbayes.symmetry import Criterion, StraightThrough, Weights, align

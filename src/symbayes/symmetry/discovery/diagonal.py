@@ -26,7 +26,7 @@ from symbayes.symmetry.discovery.effects import (
 )
 from symbayes.symmetry.discovery.nullspace import Vector, add
 from symbayes.symmetry.program.axes import Term, atoms
-from symbayes.symmetry.program.laws import AGREE, FIXED, FORGET, SAME
+from symbayes.symmetry.program.laws import AGREE, FIXED, FORGET, SAME, Rule
 from symbayes.symmetry.program.program import Carry, Concat, Link, Loop, Program, Reshape, Slice, Value
 
 EPSILON = 1e-2
@@ -122,7 +122,9 @@ class Diagonal(Ledger):
             forms = [self.operand(value, keys, names, choice) for value, keys, names in operands]
             result = self.without(self.apply(step, forms), sizes.keys() - kept)
             results[tuple(n for label, n in choice.items() if label in kept)].append(result)
-        merged = {pick: self.merge(many) for pick, many in results.items()}
+        merged: dict[tuple, Forms] = {pick: self.merge(many) for pick, many in results.items()}
+        if not step.out.numeric or self.rule(step) == AGREE:  # agreement is all that is asked for
+            merged = {pick: {} for pick in merged}
         return self.deliver(step.out, step.out_labels, [label for label in sizes if label in kept], merged)
 
     def operand(self, value: Value, keys: list, names: dict, choice: dict) -> Forms:
@@ -134,8 +136,11 @@ class Diagonal(Ledger):
         forms = self.of(value)[cell]
         return forms and {frozenset((names[k], a) for k, a in effect): form for effect, form in forms.items()}
 
+    def rule(self, step: Link) -> Rule:
+        return step.law.sign if self.kind == "sign" else step.law.scale
+
     def apply(self, step: Link, forms: list[Forms]) -> Forms:
-        rule = step.law.sign if self.kind == "sign" else step.law.scale
+        rule = self.rule(step)
         numeric = [f for f, value in zip(forms, step.ins, strict=True) if value.numeric]
         if rule == FORGET or not numeric:
             return {}
@@ -147,8 +152,7 @@ class Diagonal(Ledger):
             if self.ignore_epsilon:
                 kept = [not _ignorable(value) for value in step.ins if value.numeric]
                 numeric = [f for f, keep in zip(numeric, kept, strict=True) if keep]
-            agreed = self.merge(numeric)
-            return {} if rule == AGREE or not step.out.numeric else agreed
+            return self.merge(numeric)
         assert not isinstance(rule, str)
         total: dict[Effect, Vector] = {}
         for coefficient, operand in zip(rule, forms, strict=True):

@@ -14,6 +14,7 @@ from symbayes.symmetry.discovery import permute
 from symbayes.symmetry.discovery.assemble import assemble, free_atoms
 from symbayes.symmetry.discovery.diagonal import Diagonal
 from symbayes.symmetry.discovery.generators import Generator, beyond, generators
+from symbayes.symmetry.discovery.uses import completed, usages
 from symbayes.symmetry.group.element import Element
 from symbayes.symmetry.group.group import Symmetry
 from symbayes.symmetry.group.members import Factor, Permutation
@@ -38,9 +39,14 @@ def discover(apply: Callable[..., Any], variables: trees.Tree, x: Any) -> Symmet
     """
     evaluation = Evaluation.of(apply, variables, x)
     program = _analysed(evaluation)
-    signs = generators(Diagonal(program, "sign"))
-    scales = generators(Diagonal(program, "scale"))
-    loose = beyond(scales, generators(Diagonal(program, "scale", ignore_epsilon=True)))
+    partly = usages(program)
+
+    def solved(kind: str, ignore_epsilon: bool = False) -> list[Generator]:
+        found = generators(Diagonal(program, partly, kind, ignore_epsilon))
+        return [completed(generator, partly) for generator in found]
+
+    signs, scales = solved("sign"), solved("scale")
+    loose = beyond(scales, solved("scale", ignore_epsilon=True))
     over = _closed(permute.dependencies(program), [*signs, *scales])
     # One compiled function tries everything: the loose scales ride along at zero.
     group = assemble(program, over, signs, [*scales, *loose])

@@ -6,7 +6,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from test_align import planted, stacked
 
 from symbayes import trees
 from symbayes.symmetry import Activations, Criterion, Weights, align, discover
@@ -15,6 +14,7 @@ from symbayes.symmetry.align.criteria.observe import observe
 
 from ..network_kinds import KINDS, kind
 from ..symmetry_networks import draw, inputs
+from .test_align import planted, stacked
 
 UNSEEN = {
     "abs": {"signs of 'l1'", "signs of 'l2'", "signs of 'l3'"},

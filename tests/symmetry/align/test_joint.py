@@ -5,7 +5,6 @@ from concurrent.futures import ThreadPoolExecutor
 import jax
 import numpy as np
 import pytest
-from test_align import inner, planted, stacked
 
 from symbayes import trees
 from symbayes.symmetry import Weights, align
@@ -15,6 +14,7 @@ from symbayes.symmetry.group.frame import Frame, Plan
 from symbayes.symmetry.group.stack import Elements, Stack
 
 from ..network_kinds import kind
+from .test_align import inner, planted, stacked
 
 
 def all_pairs(draws):

@@ -205,4 +205,5 @@ class Symmetry:
         """``max |f(g w) - f(w)|`` over random elements g, in float64."""
         self.expect(trees.flatten(variables))
         trial = Trial(self, Evaluation.of(apply, variables, x), variables, shake=False)
-        return max(trial.change(trial.random(seed + n)) for n in range(elements))
+        (given,) = trial.points
+        return max(trial.change(trial.random(seed + n), given) for n in range(elements))

@@ -4,7 +4,7 @@ and measures what is left.
     data -> posterior -> method -> draws -> symmetry -> distributions -> evaluate -> report
 """
 
-from symbayes import data, distributions, evaluate, networks, symmetry, trees
+from symbayes import analyse, data, distributions, evaluate, networks, symmetry, trees
 from symbayes.draws import Draws, Run, RunError
 from symbayes.engine import Diverged, Moments, Opened, Predictions, Stopped, estimate, make_mesh, run
 from symbayes.engine import open_run as open  # as in symbayes.open(folder)
@@ -26,6 +26,7 @@ __all__ = [
     "Run",
     "RunError",
     "Stopped",
+    "analyse",
     "compare",
     "data",
     "distributions",

@@ -1,15 +1,13 @@
-"""A browser; random but plausible inputs, and every figure drawn from them; two small runs."""
+"""A browser; random but plausible inputs, and every figure drawn from them."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-import symbayes as sb
 from symbayes.report import figures
 from symbayes.report.contents import Figure
 
@@ -34,25 +32,6 @@ def browser():
         browser = driver.chromium.launch(executable_path=executable, args=OPTIONS)
         yield browser
         browser.close()
-
-
-@pytest.fixture(scope="session")
-def runs(digits: sb.data.Dataset, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A short HMC run and a short ensemble on digits."""
-    folder = tmp_path_factory.mktemp("runs")
-    posterior = sb.Posterior(
-        sb.networks.mlp(hidden=(6,), outputs=10),
-        sb.likelihoods.Categorical(),
-        sb.priors.Normal(scale=0.5),
-        digits.train,
-    )
-    methods = {
-        "hmc": sb.HMC(step_size=0.01, trajectory=0.05, burn_in=5, draws=8, chains=2, ),
-        "ensemble": sb.DeepEnsemble(epochs=6, chains=3, learning_rate=1e-2),
-    }
-    for name, method in methods.items():
-        sb.run(method, posterior, store=folder / name, about={"data": "digits"})
-    return {name: folder / name for name in methods}
 
 
 def _simplex(rng: np.random.Generator, points: int, classes: int) -> np.ndarray:

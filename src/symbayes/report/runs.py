@@ -18,6 +18,10 @@ import jax
 import numpy as np
 
 from symbayes import evaluate
+from symbayes.analyse.bounds import Bounds
+from symbayes.analyse.columns import some_columns, some_weights
+from symbayes.analyse.findings import Findings, investigate
+from symbayes.analyse.progress import Tell, silent
 from symbayes.data import Dataset
 from symbayes.draws import RunError
 from symbayes.engine import Opened, open_run
@@ -25,9 +29,6 @@ from symbayes.posterior import CategoricalPredictive, Predictive
 from symbayes.report import figures, page, symmetry
 from symbayes.report.compare import FORMATS, LEVEL, Comparison, compare_predictives
 from symbayes.report.contents import Figure, Section, Table
-from symbayes.report.symmetry import Bounds, Findings, investigate
-from symbayes.report.symmetry.bounds import some_columns, some_weights
-from symbayes.report.symmetry.subject import Tell, silent
 from symbayes.specs import installed_versions, require, require_kind
 
 UNCERTAIN_IMAGES = 8

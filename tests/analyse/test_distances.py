@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import symbayes as sb
-from symbayes.engine import open_run
-from symbayes.report.symmetry.distances import distances, expected_transpositions
-from symbayes.report.symmetry.subject import Subject
+from symbayes.analyse.distances import distances, expected_transpositions
+from symbayes.engine import Opened, open_run
 from symbayes.symmetry import Alignment
 
 
@@ -35,9 +34,9 @@ def test_the_null_value_is_the_mean_over_all_permutations(n: int) -> None:
 
 
 @given(common=st.permutations(range(6)))
-def test_distances_do_not_depend_on_the_common_order(subject: Subject, common: list[int]) -> None:
+def test_distances_do_not_depend_on_the_common_order(hmc: Opened, common: list[int]) -> None:
     """Chain 1 differs from chain 0 by a 3-cycle, draws of one chain not at all."""
-    group = subject.group
+    group = hmc.group
     base = np.asarray(common)
     turned = base[[1, 2, 0, 3, 4, 5]]
     rows = np.stack([np.tile(base, (4, 1)), np.tile(turned, (4, 1))])[:, :, None]
@@ -50,9 +49,9 @@ def test_distances_do_not_depend_on_the_common_order(subject: Subject, common: l
     assert layer.random == pytest.approx(6 - (1 + 1 / 2 + 1 / 3 + 1 / 4 + 1 / 5 + 1 / 6))
 
 
-def test_one_draw_per_chain_has_no_distance_within(runs: dict[str, Path], digits: sb.data.Dataset) -> None:
-    ensemble = Subject.of(open_run(runs["ensemble"]), digits.test.x)
-    alignment = sb.symmetry.align(ensemble.run.draws, ensemble.group)
+def test_one_draw_per_chain_has_no_distance_within(runs: dict[str, Path]) -> None:
+    ensemble = open_run(runs["ensemble"])
+    alignment = sb.symmetry.align(ensemble.draws, ensemble.group)
     (layer,) = distances(alignment, ensemble.group).values()
     assert layer.within is None
     assert layer.control is None

@@ -2,66 +2,27 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from symbayes import evaluate, symmetry, trees
+from symbayes import symmetry, trees
+from symbayes.analyse.aligned import Source, movable
+from symbayes.analyse.barriers import Barriers, barriers
+from symbayes.analyse.bounds import Bounds
+from symbayes.analyse.compactness import Compactness, compactness, held_out
+from symbayes.analyse.control import prior_draws
+from symbayes.analyse.distances import LayerDistance, distances
+from symbayes.analyse.progress import Tell, silent
+from symbayes.analyse.pruning import Curve, pruned_accuracy
+from symbayes.analyse.spread import Spread
 from symbayes.data import Dataset
+from symbayes.distributions import weight_count
 from symbayes.draws import Draws
-from symbayes.engine import Opened
-from symbayes.report.figures.compact import moving
-from symbayes.report.symmetry.bounds import Bounds, some_weights
-from symbayes.report.symmetry.compactness import Compactness, compactness, held_out
-from symbayes.report.symmetry.distances import LayerDistance, distances
-from symbayes.report.symmetry.paths import Paths, paths
-from symbayes.report.symmetry.pruning import Curve, pruned_accuracy
-from symbayes.report.symmetry.subject import Subject, Tell, silent
+from symbayes.engine import Opened, open_run
 from symbayes.symmetry import Symmetry
-
-FEWEST_FOR_RHAT = 4
-
-
-@dataclass(frozen=True)
-class Spread:
-    """How weights lie over the draws of all chains; R-hat is None where chains are too short or alone.
-
-    Attributes:
-        cosine: mean over pairs of draws of the inner product, over the mean squared norm.
-        sigma: standard deviation of each weight that moves at all.
-        still: how many do not.
-        rhat: rank-normalised split R-hat of each weight.
-    """
-
-    cosine: float
-    sigma: np.ndarray
-    still: int
-    rhat: np.ndarray | None
-
-    @classmethod
-    def of(cls, draws: Draws, bounds: Bounds) -> Spread:
-        weights = some_weights(draws, bounds.weights)
-        chains, count = weights.shape[0], weights.shape[0] * weights.shape[1]
-        flat = weights.reshape(count, -1).astype(np.float64)
-        squares = np.sum(flat**2)
-        pairs = (np.sum(flat.sum(0) ** 2) - squares) / (count - 1)
-        defined = chains > 1 and weights.shape[1] >= FEWEST_FOR_RHAT
-        sigma = moving(flat.std(0, ddof=1))
-        rhat = evaluate.rhat(weights) if defined else None
-        return cls(float(pairs / squares), sigma, flat.shape[1] - sigma.size, rhat)
-
-    @property
-    def median_sigma(self) -> float:
-        return float(np.median(self.sigma)) if self.sigma.size else math.nan
-
-    def numbers(self) -> dict[str, Any]:
-        found = {"cosine": self.cosine, "sigma": _quantiles(self.sigma), "still": self.still}
-        if self.rhat is not None:
-            found["rhat"] = _quantiles(self.rhat) | {"share_below_1.1": float(np.mean(self.rhat < 1.1))}
-        return found
 
 
 @dataclass(frozen=True)
@@ -103,7 +64,7 @@ class Findings:
     control_objective: np.ndarray
     distances: Mapping[str, LayerDistance]
     spread: Mapping[str, Spread]
-    paths: Paths | None
+    barriers: Barriers | None
     compactness: Compactness | None
     pruning: Mapping[str, Curve] | None
 
@@ -119,8 +80,8 @@ class Findings:
             "transpositions": {name: asdict(layer) for name, layer in self.distances.items()},
             "spread": {form: spread.numbers() for form, spread in self.spread.items()},
         }
-        if self.paths is not None:
-            found["paths"] = _path_numbers(self.paths)
+        if self.barriers is not None:
+            found["barriers"] = _barrier_numbers(self.barriers)
         if self.compactness is not None:
             c = self.compactness
             rows = [asdict(row) | {"name": row.name} for row in c.rows]
@@ -134,49 +95,48 @@ class Findings:
 
 
 def investigate(
-    run: Opened, data: Dataset, bounds: Bounds | None = None, tell: Tell = silent
+    source: Source, data: Dataset, bounds: Bounds | None = None, tell: Tell = silent
 ) -> Findings | None:
-    """Align a run and measure it before and after; None without symmetries, or without two draws."""
-    bounds = bounds or Bounds()
+    """Align a run and measure it before and after; None without symmetries, or without two draws.
+
+    The source is the folder of a run, or draws in memory as `run` gave them.
+    """
+    run, bounds = open_run(source), bounds or Bounds()
     draws = bounds.some_draws(run.draws)
     if draws.chains * len(draws) < 2:
         return None
     tell("looking for symmetries")
-    subject = Subject.of(run, data.test.x)
-    if not subject.symmetric:
+    if not movable(run.group):
         return None
-    test = bounds.some_examples(data.test, run.network)
-    train = bounds.some_examples(data.train, run.network)
+    test, train = (bounds.some_examples(part, run.network) for part in (data.test, data.train))
     tell(f"aligning {draws.chains * len(draws):,} draws")
-    alignment = symmetry.align(draws, subject.group)
-    aligned = alignment.draws
+    alignment = symmetry.align(draws, run.group)
     tell(f"aligning {draws.chains * len(draws):,} draws of the prior, the null control")
-    noise = subject.control(draws)
-    control = symmetry.align(noise, subject.group)
-    forms = {"raw": draws, "aligned": aligned, "prior, raw": noise, "prior, aligned": control.draws}
+    noise = prior_draws(run, draws)
+    control = symmetry.align(noise, run.group)
+    forms = {"raw": draws, "aligned": alignment.draws, "prior, raw": noise, "prior, aligned": control.draws}
     tell("R-hat and sigma")
-    spread = {form: Spread.of(part, bounds) for form, part in forms.items()}
-    found_paths = None
+    spread = {form: Spread.of(part, bounds.weights) for form, part in forms.items()}
+    found_barriers = None
     if draws.chains > 1:
         tell("loss between networks")
         parts = {"train": train, "test": test}
-        found_paths = paths(subject, draws, aligned, parts, bounds.pairs, bounds.steps)
-    fits = _fits(subject, draws, replace(data, test=test), bounds, tell)
-    both = symmetry.Alignment(alignment.draws, alignment.elements, alignment.objective, control)
+        found_barriers = barriers(run, draws, alignment.draws, parts, bounds.pairs, bounds.steps)
+    fits = _fits(run, draws, replace(data, test=test), bounds, tell)
     return Findings(
-        subject.group,
+        run.group,
         _looked(run, draws, bounds, data, len(test)),
         alignment.objective,
         control.objective,
-        distances(both, subject.group),
+        distances(replace(alignment, control=control), run.group),
         spread,
-        found_paths,
+        found_barriers,
         *fits,
     )
 
 
 def _fits(
-    subject: Subject, draws: Draws, data: Dataset, bounds: Bounds, tell: Tell
+    run: Opened, draws: Draws, data: Dataset, bounds: Bounds, tell: Tell
 ) -> tuple[Compactness | None, dict[str, Curve] | None]:
     """Gaussians and pruned networks, made from draws that were aligned without the held-out ones."""
     parts = held_out(draws)
@@ -184,21 +144,19 @@ def _fits(
         return None, None
     fit, rest = parts
     tell("aligning the draws to be fitted")
-    forms = {"raw": fit, "aligned": symmetry.align(fit, subject.group).draws}
+    forms = {"raw": fit, "aligned": symmetry.align(fit, run.group).draws}
     found = compactness(
-        subject, forms, rest, data.test, samples=bounds.samples, tell=tell, scaling=data.target_scaling
+        run, forms, rest, data.test, samples=bounds.samples, tell=tell, scaling=data.target_scaling
     )
     if data.classes is None:
         return found, None
     tell("pruning")
     draw = trees.index(fit.select([0], [len(fit) - 1]).variables, (0, 0))
-    return found, pruned_accuracy(subject, found.gaussians["aligned"], draw, data.test)
+    return found, pruned_accuracy(run, found.gaussians["aligned"], draw, data.test)
 
 
 def _looked(run: Opened, draws: Draws, bounds: Bounds, data: Dataset, test: int) -> Looked:
-    weights = sum(
-        int(np.prod(shape)) for name, shape in draws.shapes.items() if not name.startswith("stats/")
-    )
+    weights = weight_count(draws)
     return Looked(
         chains=draws.chains,
         draws=draws.chains * len(draws),
@@ -210,17 +168,7 @@ def _looked(run: Opened, draws: Draws, bounds: Bounds, data: Dataset, test: int)
     )
 
 
-def _quantiles(values: np.ndarray) -> dict[str, float]:
-    known = values[~np.isnan(values)]
-    if known.size == 0:
-        return {}
-    levels = {"5%": 0.05, "25%": 0.25, "median": 0.5, "75%": 0.75, "95%": 0.95}
-    return {name: float(np.quantile(known, level)) for name, level in levels.items()} | {
-        "largest": float(known.max())
-    }
-
-
-def _path_numbers(found: Paths) -> dict[str, Any]:
+def _barrier_numbers(found: Barriers) -> dict[str, Any]:
     numbers: dict[str, Any] = {"t": found.t.tolist(), "pairs": found.pairs}
     for part, forms in found.loss.items():
         for form, loss in forms.items():

@@ -5,21 +5,22 @@ import numpy as np
 
 import symbayes as sb
 from symbayes import evaluate, trees
+from symbayes.analyse import barriers
+from symbayes.analyse.predictions import predictive_of
+from symbayes.engine import Opened
 from symbayes.posterior import CategoricalPredictive
-from symbayes.report.symmetry.paths import paths
-from symbayes.report.symmetry.subject import Subject
 
 
 def test_a_permuted_copy_is_far_as_drawn_and_near_once_aligned(
-    subject: Subject, hmc_draws: sb.Draws, digits: sb.data.Dataset
+    hmc: Opened, hmc_draws: sb.Draws, digits: sb.data.Dataset
 ) -> None:
     one = trees.index(hmc_draws.select([0], [7]).variables, (0, 0))
-    element = subject.group.random_element(jax.random.key(3))
-    other = {**one, "params": jax.tree.map(np.asarray, subject.group.act(element, one)["params"])}
+    element = hmc.group.random_element(jax.random.key(3))
+    other = {**one, "params": jax.tree.map(np.asarray, hmc.group.act(element, one)["params"])}
     pair = sb.Draws.from_variables(jax.tree.map(lambda a, b: np.stack([a, b])[:, None], one, other))
-    aligned = sb.symmetry.align(pair, subject.group).draws
+    aligned = sb.symmetry.align(pair, hmc.group).draws
     parts = {"train": digits.train[:200], "test": digits.test}
-    found = paths(subject, pair, aligned, parts, pairs=3, steps=5)
+    found = barriers(hmc, pair, aligned, parts, pairs=3, steps=5)
     assert found.pairs == 1
     for part in parts:
         assert found.barrier(part, "raw") > 0.01
@@ -35,20 +36,20 @@ def test_a_permuted_copy_is_far_as_drawn_and_near_once_aligned(
     y = np.asarray(digits.test.y)
 
     def loss(variables):
-        return evaluate.nll(subject.predict(variables, digits.test.x).mean, y)
+        return evaluate.nll(predictive_of(hmc, variables, digits.test.x).mean, y)
 
     independent = evaluate.path(loss, one, other, steps=5)
     np.testing.assert_allclose(found.loss["test"]["raw"], independent.values, rtol=1e-4)
 
 
 def test_curves_are_means_over_the_pairs_and_alignment_keeps_their_ends(
-    subject: Subject, hmc_draws: sb.Draws, digits: sb.data.Dataset
+    hmc: Opened, hmc_draws: sb.Draws, digits: sb.data.Dataset
 ) -> None:
-    aligned = sb.symmetry.align(hmc_draws, subject.group).draws
+    aligned = sb.symmetry.align(hmc_draws, hmc.group).draws
     parts = {"train": digits.train[:100], "test": digits.test[:100]}
-    found = paths(subject, hmc_draws, aligned, parts, pairs=3, steps=3)
+    found = barriers(hmc, hmc_draws, aligned, parts, pairs=3, steps=3)
     for part, examples in parts.items():
-        predictive = subject.predict(hmc_draws, examples.x)
+        predictive = predictive_of(hmc, hmc_draws, examples.x)
         assert isinstance(predictive, CategoricalPredictive)
         ends = [evaluate.nll(predictive.probs[chain, -1], np.asarray(examples.y)) for chain in (0, 1)]
         for form in ("raw", "aligned jointly", "aligned as a pair"):

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from symbayes.analyse.barriers import Barriers
+from symbayes.analyse.compactness import Compactness, Row
+from symbayes.analyse.findings import Findings
+from symbayes.analyse.pruning import Curve
 from symbayes.report import figures
+from symbayes.report.compare import FORMATS
 from symbayes.report.contents import Cell, Figure, Section, Table
-from symbayes.report.symmetry.compactness import Compactness, Row
-from symbayes.report.symmetry.findings import Findings
-from symbayes.report.symmetry.paths import Paths
-from symbayes.report.symmetry.pruning import Curve
 
 CONTROL = "prior, aligned (control)"
 MARGIN = 0.02
@@ -29,10 +30,10 @@ def section(name: str, found: Findings) -> Section:
     if found.spread["raw"].rhat is not None:
         items.append(_rhat(found))
     items.append(_sigma(found))
-    if found.paths is not None:
-        items += _paths(found.paths)
+    if found.barriers is not None:
+        items += _barriers(found.barriers)
     if found.compactness is not None:
-        items.append(found.compactness.table())
+        items.append(compactness_table(found.compactness))
         if "agreement" in found.compactness.columns:
             items.append(_frontier(found.compactness))
     if found.pruning is not None:
@@ -172,7 +173,7 @@ def _sigma(found: Findings) -> Figure:
     return dataclasses.replace(figure, caption=caption + figures.unmoved(still))
 
 
-def _paths(found: Paths) -> list[Figure]:
+def _barriers(found: Barriers) -> list[Figure]:
     pairs = "one pair" if found.pairs == 1 else f"{found.pairs} pairs"
     loss = figures.barrier_curves({form: (found.t, v) for form, v in found.loss["test"].items()})
     before, after = (found.barrier("test", form) for form in ("raw", "aligned as a pair"))
@@ -195,7 +196,7 @@ def _paths(found: Paths) -> list[Figure]:
     return [*made, _order(found)]
 
 
-def _order(found: Paths) -> Figure:
+def _order(found: Barriers) -> Figure:
     before, after = (found.swaps[form][-1] for form in ("raw", "aligned as a pair"))
     caption = (
         "How many swaps of two units lead from the order of the first network to that of a network on the "
@@ -205,6 +206,23 @@ def _order(found: Paths) -> Figure:
     series = {form: (found.waypoints, values) for form, values in found.swaps.items()}
     title = "Order of the units between two networks"
     return figures.curves(series, "t, from one network to the other", "transpositions", title, caption)
+
+
+def compactness_table(found: Compactness) -> Table:
+    """A row for every compact posterior."""
+    columns = found.columns
+    caption = f"Everything is made from {found.fitted:,} draws and tried on {found.examples:,} test examples."
+    if "agreement" in columns:
+        caption += (
+            " Agreement (share of equal predictions) and TV (total variation) are with the predictive of "
+            f"the {found.held_out:,} draws that were held out."
+        )
+    return Table(
+        columns=["posterior", "floats stored", *columns],
+        rows=[[row.name, row.floats, *(row.scores.get(c) for c in columns)] for row in found.rows],
+        caption=caption,
+        formats={"floats stored": ",", **{column: FORMATS[column] for column in columns}},
+    )
 
 
 def _frontier(found: Compactness) -> Figure:

@@ -7,27 +7,21 @@ what they must beat at the same number of floats: some stored draws, and the mea
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import jax
 import numpy as np
-from rich.table import Table as TerminalTable
 
-from symbayes import evaluate, trees
+from symbayes.analyse.predictions import predictive_of, sampled_predictive, scores
+from symbayes.analyse.progress import Tell, silent
 from symbayes.data import Examples, Scaling
-from symbayes.distributions import Distribution, Gaussian, largest_rank, mean_network, stored_draws
+from symbayes.distributions import Gaussian, largest_rank, mean_network, stored_draws
 from symbayes.draws import Draws
-from symbayes.posterior import CategoricalPredictive, GaussianPredictive, Predictive
-from symbayes.report.compare import FORMATS, measure
-from symbayes.report.contents import Table
-from symbayes.report.symmetry.subject import Subject, Tell, silent
+from symbayes.engine import Opened
+from symbayes.posterior import Predictive
 
 RANKS = (0, 4, 32, 1024)
 STORED = (1, 2, 3, 5, 10, 20, 50)
-PIECE = 2**24
-"""Numbers in the networks that are drawn from a Gaussian at once."""
 
 
 @dataclass(frozen=True)
@@ -75,36 +69,8 @@ class Compactness:
 
     @property
     def columns(self) -> list[str]:
+        """The names of the metrics."""
         return list(dict.fromkeys(column for row in self.rows for column in row.scores))
-
-    @property
-    def caption(self) -> str:
-        text = f"Everything is made from {self.fitted:,} draws and tried on {self.examples:,} test examples."
-        if "agreement" in self.columns:
-            text += (
-                " Agreement (share of equal predictions) and TV (total variation) are with the predictive of "
-                f"the {self.held_out:,} draws that were held out."
-            )
-        return text
-
-    def table(self) -> Table:
-        """For the page."""
-        return Table(
-            columns=["posterior", "floats stored", *self.columns],
-            rows=[[row.name, row.floats, *(row.scores.get(c) for c in self.columns)] for row in self.rows],
-            caption=self.caption,
-            formats={column: FORMATS[column] for column in self.columns},
-        )
-
-    def terminal_table(self) -> TerminalTable:
-        table = TerminalTable(caption=self.caption, caption_justify="left")
-        table.add_column("posterior")
-        for column in ("floats stored", *self.columns):
-            table.add_column(column, justify="right")
-        for row in self.rows:
-            scores = (format(row.scores[c], FORMATS[c]) if c in row.scores else "–" for c in self.columns)
-            table.add_row(row.name, f"{row.floats:,}", *scores)
-        return table
 
 
 def held_out(draws: Draws) -> tuple[Draws, Draws] | None:
@@ -123,7 +89,7 @@ def held_out(draws: Draws) -> tuple[Draws, Draws] | None:
 
 
 def compactness(
-    subject: Subject,
+    run: Opened,
     forms: Mapping[str, Draws],
     rest: Draws,
     test: Examples,
@@ -139,57 +105,29 @@ def compactness(
     """
     first = next(iter(forms.values()))
     y = np.asarray(test.y)
-    target = subject.predict(rest, test.x)
+    target = predictive_of(run, rest, test.x)
     count = first.chains * len(first)
     rows, gaussians = [], {}
 
     def judged(family: str, form: str, size: int | None, floats: int, predictive: Predictive) -> None:
-        rows.append(Row(family, form, size, floats, _scores(predictive, target, y, scaling)))
+        rows.append(Row(family, form, size, floats, scores(predictive, target, y, scaling)))
 
     each = sum(int(np.prod(shape)) for shape in first.shapes.values())
     for form, draws in forms.items():
-        judged("mean network", form, None, each, subject.predict(mean_network(draws), test.x))
+        judged("mean network", form, None, each, predictive_of(run, mean_network(draws), test.x))
     for form, draws in forms.items():
         for rank in possible_ranks(ranks, first):
             tell(f"Gaussian of rank {rank}, {form}")
             gaussians[form] = Gaussian.fit(draws, rank)
-            predictive = sampled_predictive(subject, gaussians[form], test.x, samples)
+            predictive = sampled_predictive(run, gaussians[form], test.x, samples)
             judged("Gaussian", form, rank, gaussians[form].floats, predictive)
     for k in (k for k in STORED if k < count):
-        judged("stored draws", "", k, k * each, subject.predict(stored_draws(first, k * each), test.x))
-    judged("ceiling", "", count, count * each, subject.predict(first, test.x))
+        judged("stored draws", "", k, k * each, predictive_of(run, stored_draws(first, k * each), test.x))
+    judged("ceiling", "", count, count * each, predictive_of(run, first, test.x))
     return Compactness(rows, count, rest.chains * len(rest), len(y), gaussians)
-
-
-def sampled_predictive(subject: Subject, distribution: Distribution, x: Any, samples: int) -> Predictive:
-    """The predictive of a distribution over weights, from exactly so many networks drawn from it."""
-    parts = [subject.predict(draws, x) for draws in _pieces(distribution, samples)]
-    if isinstance(parts[0], GaussianPredictive):
-        normal = [part for part in parts if isinstance(part, GaussianPredictive)]
-        means, noise = (np.concatenate([part.components[i] for part in normal])[None] for i in range(2))
-        return GaussianPredictive(means, noise)
-    probs = [part.probs for part in parts if isinstance(part, CategoricalPredictive)]
-    return CategoricalPredictive(np.concatenate(probs, axis=1))
-
-
-def _pieces(distribution: Distribution, samples: int) -> Iterator[Draws]:
-    size = max(1, PIECE // trees.size(distribution.mean))
-    for first in range(0, samples, size):
-        yield distribution.draws(jax.random.key(0), min(size, samples - first), first)
 
 
 def possible_ranks(ranks: Sequence[int], draws: Draws) -> list[int]:
     """Those ranks that the draws and their weights allow; the largest of all in place of those beyond it."""
     most = largest_rank(draws)
     return sorted({min(rank, most) for rank in ranks})
-
-
-def _scores(
-    predictive: Predictive, target: Predictive, y: np.ndarray, scaling: Scaling | None
-) -> dict[str, float]:
-    scores = measure(predictive, y, scaling)
-    if isinstance(predictive, CategoricalPredictive):
-        scores = {"accuracy": scores["accuracy"], "NLL": scores["NLL"]}
-        scores["agreement"] = evaluate.agreement(predictive.mean, target.mean)
-        scores["TV"] = evaluate.total_variation(predictive.mean, target.mean)
-    return scores

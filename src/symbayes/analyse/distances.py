@@ -14,7 +14,7 @@ import jax
 import numpy as np
 
 from symbayes import symmetry, trees
-from symbayes.report.symmetry.bounds import evenly
+from symbayes.analyse.bounds import evenly
 from symbayes.symmetry import Alignment, Element, Symmetry
 
 PAIRS = 1000

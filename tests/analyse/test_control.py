@@ -4,13 +4,14 @@ import numpy as np
 
 import symbayes as sb
 from symbayes import trees
-from symbayes.report.symmetry.subject import Subject
+from symbayes.analyse import prior_draws
+from symbayes.engine import Opened
 
 
 def test_the_control_has_the_shape_of_the_draws_and_the_law_of_the_prior(
-    subject: Subject, hmc_draws: sb.Draws
+    hmc: Opened, hmc_draws: sb.Draws
 ) -> None:
-    control = subject.control(hmc_draws)
+    control = prior_draws(hmc, hmc_draws)
     assert control.shapes == hmc_draws.shapes
     assert (control.chains, len(control)) == (hmc_draws.chains, len(hmc_draws))
     values = np.asarray(trees.ravel(control.variables["params"], batch_dims=2)).astype(np.float64)

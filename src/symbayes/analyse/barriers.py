@@ -11,10 +11,10 @@ import jax
 import numpy as np
 
 from symbayes import evaluate, symmetry, trees
+from symbayes.analyse.predictions import scores_of_each
 from symbayes.data import Examples
 from symbayes.draws import Draws
-from symbayes.posterior import CategoricalPredictive, GaussianPredictive
-from symbayes.report.symmetry.subject import Subject
+from symbayes.engine import Opened
 
 PARTS = ("train", "test")
 
@@ -23,7 +23,7 @@ WAYPOINTS = 6
 
 
 @dataclass(frozen=True)
-class Paths:
+class Barriers:
     """Means over pairs of networks at the places `t`, by part of the data and by form of the networks.
 
     `accuracy` is empty for regression.  `swaps` are the transpositions that lead from the order of the first
@@ -46,9 +46,9 @@ class Paths:
         return evaluate.accuracy_drop(self.accuracy[part][form], self.t)
 
 
-def paths(
-    subject: Subject, raw: Draws, aligned: Draws, examples: Mapping[str, Examples], pairs: int, steps: int
-) -> Paths:
+def barriers(
+    run: Opened, raw: Draws, aligned: Draws, examples: Mapping[str, Examples], pairs: int, steps: int
+) -> Barriers:
     """Between the last draws of the first chains: as drawn, aligned with all others, and as a pair."""
     chosen = list(itertools.islice(itertools.combinations(range(raw.chains), 2), pairs))
     t = np.linspace(0.0, 1.0, steps)
@@ -59,14 +59,14 @@ def paths(
     for pair in chosen:
         ends = {form: tuple(_last(draws, chain) for chain in pair) for form, draws in forms.items()}
         start, end = ends["raw"]
-        moved = symmetry.align(jax.tree.map(lambda leaf: leaf[None], end), subject.group, to=start).draws
+        moved = symmetry.align(jax.tree.map(lambda leaf: leaf[None], end), run.group, to=start).draws
         ends["aligned as a pair"] = (start, trees.index(moved, 0))
         for form, (a, b) in ends.items():
             line = _line(a, b, t)
-            away = _swaps(subject, a, _line(a, b, waypoints))
+            away = _swaps(run, a, _line(a, b, waypoints))
             swaps[form] = swaps.get(form, np.zeros(WAYPOINTS)) + away / len(chosen)
             for part in PARTS:
-                for what, values in _values(subject, line, examples[part]).items():
+                for what, values in scores_of_each(run, line, examples[part]).items():
                     key = (what, part, form)
                     sums[key] = sums.get(key, np.zeros(steps)) + values / len(chosen)
 
@@ -76,7 +76,7 @@ def paths(
             for part in PARTS
         }
 
-    return Paths(t, collected("loss"), collected("accuracy"), len(chosen), waypoints, swaps)
+    return Barriers(t, collected("loss"), collected("accuracy"), len(chosen), waypoints, swaps)
 
 
 def _last(draws: Draws, chain: int) -> dict[str, Any]:
@@ -93,19 +93,7 @@ def _line(a: Any, b: Any, t: np.ndarray) -> Draws:
     return Draws.from_variables(jax.tree.map(mixed, a, b))
 
 
-def _swaps(subject: Subject, start: Any, line: Draws) -> np.ndarray:
+def _swaps(run: Opened, start: Any, line: Draws) -> np.ndarray:
     """The transpositions between the order of a network and those of the networks on a line."""
-    elements = symmetry.align(trees.index(line.variables, 0), subject.group, to=start).elements
+    elements = symmetry.align(trees.index(line.variables, 0), run.group, to=start).elements
     return np.asarray(symmetry.transpositions(elements)["total"], np.float64)
-
-
-def _values(subject: Subject, line: Draws, examples: Examples) -> dict[str, np.ndarray]:
-    predictive, y = subject.predict(line, examples.x), np.asarray(examples.y)
-    if isinstance(predictive, GaussianPredictive):
-        each = zip(*predictive.components, strict=True)
-        return {"loss": np.array([evaluate.mixture_nll(m[None], noise[None], y) for m, noise in each])}
-    assert isinstance(predictive, CategoricalPredictive)
-    return {
-        "loss": np.array([evaluate.nll(p, y) for p in predictive.probs[0]]),
-        "accuracy": np.array([evaluate.accuracy(p, y) for p in predictive.probs[0]]),
-    }

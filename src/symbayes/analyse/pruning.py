@@ -7,18 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from symbayes import evaluate, trees
+from symbayes import trees
+from symbayes.analyse.predictions import scores_of_each
 from symbayes.data import Examples
 from symbayes.distributions import Gaussian, keep_largest, prune
 from symbayes.draws import Draws
-from symbayes.report.symmetry.subject import Subject
+from symbayes.engine import Opened
 
 SHARES = (1.0, 0.7, 0.5, 0.35, 0.25, 0.18, 0.12, 0.08, 0.05, 0.03, 0.02)
 
 Curve = tuple[np.ndarray, np.ndarray]
 
 
-def pruned_accuracy(subject: Subject, gaussian: Gaussian, draw: Any, test: Examples) -> dict[str, Curve]:
+def pruned_accuracy(run: Opened, gaussian: Gaussian, draw: Any, test: Examples) -> dict[str, Curve]:
     """Accuracy against the share of weights kept: of the mean by sigma, by |mean|/sigma and by size, and of
     one draw by size.
     """
@@ -28,12 +29,10 @@ def pruned_accuracy(subject: Subject, gaussian: Gaussian, draw: Any, test: Examp
         "mean, by size": lambda keep: keep_largest(gaussian.mean, keep),
         "one draw, by size": lambda keep: keep_largest(draw, keep),
     }
-    return {name: _curve(subject, rule, test) for name, rule in rules.items()}
+    return {name: _curve(run, rule, test) for name, rule in rules.items()}
 
 
-def _curve(subject: Subject, rule: Callable[[float], Any], test: Examples) -> Curve:
+def _curve(run: Opened, rule: Callable[[float], Any], test: Examples) -> Curve:
     flat = [trees.flatten(rule(keep)) for keep in SHARES]
     stacked = trees.unflatten({name: np.stack([one[name] for one in flat])[:, None] for name in flat[0]})
-    probs = subject.predict(Draws.from_variables(stacked), test.x).probs  # type: ignore[union-attr]
-    y = np.asarray(test.y)
-    return np.array(SHARES), np.array([evaluate.accuracy(p[0], y) for p in probs])
+    return np.array(SHARES), scores_of_each(run, Draws.from_variables(stacked), test)["accuracy"]

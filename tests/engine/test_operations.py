@@ -4,9 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from symbayes.engine.operations import count, gradient_operations
 
 import symbayes as sb
-from symbayes.engine.operations import count, gradient_operations
 
 
 def counted(function, *arguments) -> float:

@@ -66,6 +66,10 @@ def _all_figures(seed: int) -> list[Figure]:
         figures.curves(
             {"train": (x, np.exp(-x)), "test": (x, np.exp(-x / 2))}, "epoch", "loss (nats)", "Loss"
         ),
+        figures.coverage_curves({"HMC": rng.random(50), "SGD": rng.random(50)}),
+        figures.picture_grid(
+            {"true": rng.random((3, 8, 4, 1)), "sd": rng.random((3, 8, 4))}, ("sd",), "Pictures", "Some."
+        ),
         figures.entropy_histogram({"inside": rng.random(50), "outside": rng.random(70) + 0.5}),
         figures.sigma_histograms({name: rng.lognormal(size=60) for name in ("raw", "aligned", "control")}),
         figures.barrier_curves({name: (t, rng.random(9)) for name in ("raw", "aligned")}),

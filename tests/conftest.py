@@ -1,6 +1,7 @@
 """Types and shapes are checked at run time in every test, on every function of the package."""
 
 import os
+from pathlib import Path
 
 # Eight host devices, so that meshes are tested on any machine; a run without a mesh uses the first.  Tests
 # compile far more than they compute, so the compiler does less.
@@ -67,6 +68,25 @@ def linear() -> tuple[sb.Posterior, np.ndarray, np.ndarray]:
     covariance = np.linalg.inv(precision)
     mean = covariance @ design.T @ y[:, 0].astype(np.float64) / noise**2
     return posterior, mean, covariance
+
+
+@pytest.fixture(scope="session")
+def runs(digits: sb.data.Dataset, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A short HMC run and a short ensemble on digits."""
+    folder = tmp_path_factory.mktemp("runs")
+    posterior = sb.Posterior(
+        sb.networks.mlp(hidden=(6,), outputs=10),
+        sb.likelihoods.Categorical(),
+        sb.priors.Normal(scale=0.5),
+        digits.train,
+    )
+    methods = {
+        "hmc": sb.HMC(step_size=0.01, trajectory=0.05, burn_in=5, draws=8, chains=2, block_steps=20),
+        "ensemble": sb.DeepEnsemble(epochs=6, chains=3, learning_rate=1e-2, block_steps=36),
+    }
+    for name, method in methods.items():
+        sb.run(method, posterior, store=folder / name, about={"data": "digits"})
+    return {name: folder / name for name in methods}
 
 
 def pytest_report_header() -> str:

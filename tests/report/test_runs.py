@@ -6,10 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.stats
 
 import symbayes as sb
 from symbayes import evaluate
 from symbayes.engine import open_run
+from symbayes.report import figures
+from symbayes.report.predictions import CALIBRATION, UNSURE, prediction_sections
 from symbayes.report.runs import named
 
 
@@ -30,14 +33,34 @@ def test_the_page_shows_what_the_metrics_say(report: sb.Report, runs: dict[str, 
     assert "3 chains of 1 draw " in page
 
 
-def test_the_least_sure_images_are_those_of_largest_entropy(report: sb.Report) -> None:
-    section = next(s for s in report.sections() if s.title == "What is it least sure of?")
-    entropy = report.predictives["hmc"].entropy
-    unsure = np.argsort(-entropy)[:8]
-    labels = [report.data.class_names[label] for label in np.asarray(report.data.test.y)[unsure]]
-    (figure,) = section.items
-    positions = [figure.svg.index(f"true: {label}") for label in dict.fromkeys(labels)]
-    assert all(position > 0 for position in positions)
+def test_the_least_sure_images_are_those_of_largest_entropy(
+    report: sb.Report, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = []
+    original = figures.uncertain_images
+    monkeypatch.setattr(figures, "uncertain_images", lambda *given: drawn.append(given) or original(*given))
+    sections = prediction_sections(report.predictives, report.reference, report.data)
+    assert [section.title for section in sections] == [CALIBRATION, UNSURE]
+    ((images, probs, labels, _),) = drawn
+    entropies = scipy.stats.entropy(report.predictives["hmc"].probs.mean(axis=(0, 1)), axis=-1)
+    x, y = (np.asarray(part) for part in (report.data.test.x, report.data.test.y))
+    unsure = [int(np.flatnonzero((x == image).all(axis=(1, 2, 3)))[0]) for image in images]
+    shown = entropies[unsure]
+    assert len(set(unsure)) == 8
+    assert (np.diff(shown) <= 0).all(), "the least sure first"
+    assert (np.delete(entropies, unsure) <= shown[-1]).all(), "no image that is left out is less sure"
+    np.testing.assert_array_equal(labels, y[unsure])
+    for name, predictive in report.predictives.items():
+        np.testing.assert_array_equal(probs[name], predictive.mean[unsure])
+
+
+def test_a_report_takes_draws_in_memory(tiny: sb.Posterior, digits: sb.data.Dataset) -> None:
+    draws = sb.run(sb.DeepEnsemble(epochs=1, chains=2), tiny, progress=False)
+    data = dataclasses.replace(digits, train=digits.train[:128])
+    made = sb.Report.of({"memory": draws}, data, metrics=["accuracy"])
+    assert made.comparison.columns == ["accuracy"]
+    with pytest.raises(ValueError, match="the reference 'other' is not among the runs memory"):
+        sb.Report.of({"memory": draws}, data, reference="other")
 
 
 def test_a_run_on_other_data_is_refused(runs: dict[str, Path], digits: sb.data.Dataset) -> None:

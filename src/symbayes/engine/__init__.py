@@ -2,7 +2,7 @@
 
 from symbayes.engine.cost import Cost, estimate
 from symbayes.engine.observers import Moments, Observer, Predictions
-from symbayes.engine.opened import Opened, open_run
+from symbayes.engine.opened import Opened, Source, open_run
 from symbayes.engine.placement import make_mesh
 from symbayes.engine.protocol import Block, Method, State
 from symbayes.engine.run import Diverged, Stopped, run
@@ -16,6 +16,7 @@ __all__ = [
     "Observer",
     "Opened",
     "Predictions",
+    "Source",
     "State",
     "Stopped",
     "estimate",

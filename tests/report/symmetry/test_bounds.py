@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import symbayes as sb
-from symbayes import trees
-from symbayes.report.symmetry.bounds import Bounds, evenly, some_columns, some_weights
+from symbayes.report.symmetry.bounds import Bounds, evenly
 from symbayes.report.symmetry.subject import Subject
 
 
@@ -19,21 +18,6 @@ def test_evenly_spaced_numbers_are_distinct_and_end_with_the_last(count: int, mo
     assert chosen[0] >= 0
     gaps = np.diff(chosen)
     assert gaps.size == 0 or (gaps.min() >= 1 and gaps.max() - gaps.min() <= 1)
-
-
-def test_some_weights_are_all_of_them_in_order_or_a_part(hmc_draws: sb.Draws) -> None:
-    everything = np.asarray(trees.ravel(hmc_draws.variables["params"], batch_dims=2))
-    np.testing.assert_array_equal(some_weights(hmc_draws, 10**6), everything)
-    some = some_weights(hmc_draws, 30)
-    assert some.shape == (*everything.shape[:2], 30)
-    columns = {tuple(column) for column in everything.reshape(-1, everything.shape[-1]).T}
-    assert all(tuple(column) in columns for column in some.reshape(-1, 30).T)
-    np.testing.assert_array_equal(some_weights(hmc_draws, 30), some)
-
-
-def test_statistics_of_normalisers_are_no_weights() -> None:
-    tree = {"params": {"a": np.ones((1, 2, 3))}, "stats": {"b": np.zeros((1, 2, 5))}}
-    np.testing.assert_array_equal(some_weights(sb.Draws.from_variables(tree), 100), np.ones((1, 2, 3)))
 
 
 def test_draws_are_bounded_in_number_and_in_size(hmc_draws: sb.Draws) -> None:
@@ -57,12 +41,6 @@ def test_examples_are_a_part_without_repetition(subject: Subject, digits: sb.dat
     assert some.y.max() > 200  # not the first hundred
     whole = Bounds().some_examples(numbered, subject.run.network)
     assert len(whole) == len(digits.train)
-
-
-def test_columns_are_bounded() -> None:
-    values = np.arange(2 * 3 * 50).reshape(2, 3, 50)
-    assert some_columns(values, 7).shape == (2, 3, 7)
-    assert some_columns(values, 50) is values
 
 
 def test_nothing_is_no_bound() -> None:

@@ -1,4 +1,4 @@
-"""Pictures with what each method thinks they show."""
+"""Pictures with what each method thinks they show, and pictures that are predicted."""
 
 from __future__ import annotations
 
@@ -44,6 +44,54 @@ def uncertain_images(
     )
     alt = f"{len(images)} test images with the predicted class probabilities of {listed(list(probs))}."
     return Figure("The images it is least sure of", svg, caption, alt)
+
+
+def picture_grid(
+    columns: Mapping[str, np.ndarray],
+    maps: Sequence[str],
+    title: str,
+    caption: str,
+) -> Figure:
+    """A row for every example and a column for every kind of picture, (m, height, width) or with channels.
+
+    Pictures are drawn from black at 0 to white at 1.  Those among `maps` hold no pictures but numbers of at
+    least 0: they have colours, the same for the same number in all rows.
+    """
+    rows = {len(pictures) for pictures in columns.values()}
+    if len(rows) != 1:
+        raise ValueError(f"columns have {sorted(rows)} pictures; give as many in each")
+    for name, pictures in columns.items():
+        if pictures.ndim not in (3, 4) or (pictures.ndim == 4 and pictures.shape[3] not in (1, 3)):
+            raise ValueError(
+                f"column {name!r} has shape {pictures.shape}; give (m, height, width) or that with 1 or 3 "
+                "channels"
+            )
+    (count,) = rows
+    dropped = sum(int(np.sum(~np.isfinite(pictures))) for pictures in columns.values())
+    with sheet(0.35 + 0.62 * max(count, 1)) as drawing:
+        if count == 0:
+            blank(drawing.add_subplot(), "no pictures to draw")
+        else:
+            grid = drawing.subplots(count, len(columns), squeeze=False)
+            for cells, (name, pictures) in zip(grid.T, columns.items(), strict=True):
+                known = pictures[np.isfinite(pictures)]
+                colours, most = ("viridis", known.max(initial=0.0)) if name in maps else ("gray", 1.0)
+                for cell, picture in zip(cells, pictures, strict=True):
+                    _cell(cell, picture, colours, float(most) or 1.0)
+                cells[0].set_title(shown(name, 14), fontsize=8, loc="center")
+        svg = to_svg(drawing)
+    alt = f"{count} test examples as rows of pictures: {listed(list(columns))}."
+    return Figure(title, svg, caption + left_out(dropped), alt)
+
+
+def _cell(axes: Axes, picture: np.ndarray, colours: str, most: float) -> None:
+    picture = np.nan_to_num(np.asarray(picture, dtype=np.float64))
+    if picture.ndim == 3:
+        picture = picture[:, :, 0] if picture.shape[2] == 1 else np.clip(picture, 0, 1)
+    axes.imshow(picture, cmap=colours, vmin=0, vmax=most, interpolation="none")
+    axes.set(xticks=[], yticks=[])
+    axes.grid(visible=False)
+    axes.spines[:].set_visible(False)
 
 
 def _check(

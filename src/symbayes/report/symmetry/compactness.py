@@ -15,17 +15,23 @@ import jax
 import numpy as np
 from rich.table import Table as TerminalTable
 
-from symbayes import evaluate
+from symbayes.analyse.compare import measure
 from symbayes.compact import Gaussian, mean_network, stored_draws
 from symbayes.data import Examples, Scaling
 from symbayes.draws import Draws
-from symbayes.posterior import CategoricalPredictive, GaussianPredictive, Predictive
-from symbayes.report.compare import FORMATS, measure
+from symbayes.evaluate import FORMATS
+from symbayes.evaluate.metric import Need
+from symbayes.evaluate.metrics import chosen
+from symbayes.posterior import Predictive
+from symbayes.posterior.likelihoods import joined
 from symbayes.report.contents import Table
 from symbayes.report.symmetry.subject import Subject, Tell, silent
 
 RANKS = (0, 4, 32, 1024)
 STORED = (1, 2, 3, 5, 10, 20, 50)
+GIVEN: tuple[Need, ...] = ("targets", "reference")
+LEFT_OUT = ("Brier", "ECE")
+"""Metrics that say little about a compact posterior beside the others."""
 PIECE = 2**24
 """Numbers in the networks that are drawn from a Gaussian at once."""
 
@@ -80,12 +86,10 @@ class Compactness:
     @property
     def caption(self) -> str:
         text = f"Everything is made from {self.fitted:,} draws and tried on {self.examples:,} test examples."
-        if "agreement" in self.columns:
-            text += (
-                " Agreement (share of equal predictions) and TV (total variation) are with the predictive of "
-                f"the {self.held_out:,} draws that were held out."
-            )
-        return text
+        return text + (
+            " What compares (agreement, TV, mean-distance) is with the predictive of the "
+            f"{self.held_out:,} draws that were held out."
+        )
 
     def table(self) -> Table:
         """For the page."""
@@ -164,12 +168,7 @@ def compactness(
 def sampled_predictive(subject: Subject, gaussian: Gaussian, x: Any, samples: int) -> Predictive:
     """The predictive of a Gaussian over weights, from so many networks drawn from it."""
     parts = [subject.predict(draws, x) for draws in _pieces(gaussian, samples)]
-    if isinstance(parts[0], GaussianPredictive):
-        normal = [part for part in parts if isinstance(part, GaussianPredictive)]
-        means, noise = (np.concatenate([part.components[i] for part in normal])[None] for i in range(2))
-        return GaussianPredictive(means, noise)
-    probs = [part.probs for part in parts if isinstance(part, CategoricalPredictive)]
-    return CategoricalPredictive(np.concatenate(probs, axis=1))
+    return joined(parts)
 
 
 def _pieces(gaussian: Gaussian, samples: int) -> Iterator[Draws]:
@@ -186,9 +185,5 @@ def _possible(ranks: Sequence[int], count: int) -> list[int]:
 def _scores(
     predictive: Predictive, target: Predictive, y: np.ndarray, scaling: Scaling | None
 ) -> dict[str, float]:
-    scores = measure(predictive, y, scaling)
-    if isinstance(predictive, CategoricalPredictive):
-        scores = {"accuracy": scores["accuracy"], "NLL": scores["NLL"]}
-        scores["agreement"] = evaluate.agreement(predictive.mean, target.mean)
-        scores["TV"] = evaluate.total_variation(predictive.mean, target.mean)
-    return scores
+    rows = [row for row in chosen(predictive.kind, None, GIVEN) if row.name not in LEFT_OUT]
+    return measure(predictive, y, scaling, rows, reference=target)

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from symbayes import evaluate, symmetry, trees
+from symbayes.analyse.columns import some_weights
 from symbayes.data import Dataset
 from symbayes.draws import Draws
 from symbayes.engine import Opened
 from symbayes.report.figures.compact import moving
-from symbayes.report.symmetry.bounds import Bounds, some_weights
+from symbayes.report.symmetry.bounds import Bounds
 from symbayes.report.symmetry.compactness import Compactness, compactness, held_out
 from symbayes.report.symmetry.distances import LayerDistance, distances
 from symbayes.report.symmetry.paths import Paths, paths

@@ -13,9 +13,10 @@ import numpy as np
 from symbayes import evaluate, symmetry, trees
 from symbayes.data import Examples
 from symbayes.draws import Draws
-from symbayes.posterior import CategoricalPredictive, GaussianPredictive
+from symbayes.evaluate.metrics import find
 from symbayes.report.symmetry.subject import Subject
 
+ACCURACY = find("accuracy", "classes")
 PARTS = ("train", "test")
 
 WAYPOINTS = 6
@@ -101,11 +102,8 @@ def _swaps(subject: Subject, start: Any, line: Draws) -> np.ndarray:
 
 def _values(subject: Subject, line: Draws, examples: Examples) -> dict[str, np.ndarray]:
     predictive, y = subject.predict(line, examples.x), np.asarray(examples.y)
-    if isinstance(predictive, GaussianPredictive):
-        each = zip(*predictive.components, strict=True)
-        return {"loss": np.array([evaluate.mixture_nll(m[None], noise[None], y) for m, noise in each])}
-    assert isinstance(predictive, CategoricalPredictive)
-    return {
-        "loss": np.array([evaluate.nll(p, y) for p in predictive.probs[0]]),
-        "accuracy": np.array([evaluate.accuracy(p, y) for p in predictive.probs[0]]),
-    }
+    singles = list(predictive.singles())
+    found = {"loss": np.array([one.losses(y).mean() for one in singles])}
+    if predictive.kind in ACCURACY.kinds:
+        found["accuracy"] = np.array([ACCURACY.of(one, y) for one in singles])
+    return found

@@ -34,9 +34,8 @@ def pruned_accuracy(subject: Subject, gaussian: Gaussian, draw: Any, test: Examp
 def _curve(subject: Subject, rule: Callable[[float], Any], test: Examples) -> Curve:
     flat = [trees.flatten(rule(keep)) for keep in SHARES]
     stacked = trees.unflatten({name: np.stack([one[name] for one in flat])[:, None] for name in flat[0]})
-    probs = subject.predict(Draws.from_variables(stacked), test.x).probs  # type: ignore[union-attr]
-    y = np.asarray(test.y)
-    return np.array(SHARES), np.array([evaluate.accuracy(p[0], y) for p in probs])
+    predictive, y = subject.predict(Draws.from_variables(stacked), test.x), np.asarray(test.y)
+    return np.array(SHARES), np.array([evaluate.accuracy(one.mean, y) for one in predictive.singles()])
 
 
 def largest(variables: Any, keep: float) -> dict[str, Any]:

@@ -42,10 +42,11 @@ def written(page: str) -> str:
 def _row(metric: Metric) -> str:
     named = f"`{metric.name}`" + ("" if metric.shown else " (if named)")
     signature = ", ".join(inspect.signature(metric.function).parameters)
-    better = f"near {metric.better:{metric.format}}" if isinstance(metric.better, float) else metric.better
+    near = isinstance(metric.better, float)
+    better = f"near {metric.better:{metric.format}}" if near else str(metric.better or "–")
     needs = ", ".join(NEEDS[need] for need in metric.needs)
     function = f"`{metric.function.__name__}({signature})`"
-    cells = (named, metric.description, function, better or "–", needs or "–", metric.paper or "–")
+    cells = (named, metric.description, function, better, needs or "–", metric.paper or "–")
     return f"| {' | '.join(cells)} |"
 
 

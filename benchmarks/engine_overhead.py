@@ -9,6 +9,7 @@ from pathlib import Path
 import jax
 
 import symbayes as sb
+from benchmarks.blocks import Bare
 from benchmarks.targets import mnist_sized
 from benchmarks.timing import Result, interleaved
 
@@ -20,26 +21,16 @@ def run() -> list[Result]:
     posterior = mnist_sized(4_000)
     test = posterior.train.x[:200]
     steps = _steps_per_second(posterior)
-    method = sb.HMC(
-        step_size=1e-5,
-        trajectory=steps * 1e-5,
-        burn_in=0,
-        draws=BLOCKS,
-        chains=2,
-        adapt=False,
-        block_steps=steps,
-    )
+    method = sb.HMC(step_size=1e-5, trajectory=steps * 1e-5, burn_in=0, draws=BLOCKS, chains=2, adapt=False)
     observers = [sb.Moments(), sb.Predictions(test)]
 
     def bare() -> None:
-        state = method.init(posterior, jax.random.key(0))
-        for block in range(BLOCKS):
-            state, made = method.advance(posterior, state, block)
-            jax.block_until_ready((state, made.variables))
+        Bare(method, posterior, steps).all()
 
     def stored() -> None:
         with tempfile.TemporaryDirectory() as folder:
-            sb.run(method, posterior, store=Path(folder) / "run", observers=observers, progress=True)
+            store = Path(folder) / "run"
+            sb.run(method, posterior, store=store, observers=observers, progress=True, block_steps=steps)
 
     seconds = interleaved({"bare": bare, "stored": stored}, ROUNDS)
     detail = {"seconds per block": round(seconds["bare"] / BLOCKS, 2), "rounds": ROUNDS, "blocks": BLOCKS}
@@ -47,11 +38,9 @@ def run() -> list[Result]:
 
 
 def _steps_per_second(posterior: sb.Posterior) -> int:
-    probe = sb.HMC(
-        step_size=1e-5, trajectory=1e-3, burn_in=0, draws=1, chains=2, adapt=False, block_steps=100
-    )
-    state = probe.init(posterior, jax.random.key(0))
-    jax.block_until_ready(probe.advance(posterior, state, 0))
+    method = sb.HMC(step_size=1e-5, trajectory=1e-3, burn_in=0, draws=1, chains=2, adapt=False)
+    probe = Bare(method, posterior, 100)
+    jax.block_until_ready(probe.block())
     begin = time.perf_counter()
-    jax.block_until_ready(probe.advance(posterior, state, 0))
+    jax.block_until_ready(probe.block())
     return max(1, int(100 / (time.perf_counter() - begin)))

@@ -7,6 +7,7 @@ import functools
 import jax
 import jax.numpy as jnp
 
+from benchmarks.blocks import Bare
 from benchmarks.targets import mnist_sized
 from benchmarks.timing import Result, interleaved
 from symbayes import HMC
@@ -33,16 +34,13 @@ def run() -> list[Result]:
     on_cpu = jax.default_backend() == "cpu"
     steps = 20 if on_cpu else 500
     posterior = mnist_sized(60_000)
-    method = HMC(
-        step_size=1e-5, trajectory=steps * 1e-5, burn_in=0, draws=4, chains=1, adapt=False, block_steps=steps
-    )
-    state = method.init(posterior, jax.random.key(0))
-    params = jax.tree.map(lambda leaf: leaf[0], state.chains.variables["params"])
+    method = HMC(step_size=1e-5, trajectory=steps * 1e-5, burn_in=0, draws=4, chains=1, adapt=False)
+    hmc = Bare(method, posterior, steps)
     train = posterior.train
     seconds = interleaved(
         {
-            "bare": lambda: bare_loop(posterior.network, train.x, train.y, params, steps),
-            "hmc": lambda: method.advance(posterior, state, 0)[0].chains.variables,
+            "bare": lambda: bare_loop(posterior.network, train.x, train.y, hmc.params, steps),
+            "hmc": hmc.block,
         },
         rounds=5,
     )

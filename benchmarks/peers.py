@@ -7,6 +7,7 @@ import functools
 import jax
 import jax.numpy as jnp
 
+from benchmarks.blocks import Bare
 from benchmarks.targets import digits, mnist_sized
 from benchmarks.timing import Result, interleaved
 from symbayes import HMC, Posterior
@@ -37,11 +38,9 @@ def _against_peers(
         draws=trajectories,
         chains=1,
         adapt=False,
-        block_steps=steps * trajectories,
     )
-    state = method.init(posterior, jax.random.key(0))
-    position = jax.tree.map(lambda leaf: leaf[0], state.chains.variables["params"])
-    work = {"symbayes": lambda: method.advance(posterior, state, 0)[0].chains.variables}
+    own = Bare(method, posterior, steps * trajectories)
+    position, work = own.params, {"symbayes": own.block}
     for peer, make in {"blackjax": _blackjax, "numpyro": _numpyro}.items():
         try:
             work[peer] = make(posterior, position, step_size, steps, trajectories)

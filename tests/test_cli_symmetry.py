@@ -8,6 +8,7 @@ import pytest
 
 import symbayes as sb
 from symbayes.cli import main
+from symbayes.distributions import Gaussian
 
 
 def sampled(folder: Path, *options: str) -> Path:
@@ -25,6 +26,12 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def aligned(run: Path) -> Path:
     assert main(["align", str(run)]) == 0
     return run.with_name("four-aligned")
+
+
+def loaded(path: Path) -> Gaussian:
+    found = sb.distributions.load(path)
+    assert isinstance(found, Gaussian)
+    return found
 
 
 def complaint(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
@@ -87,14 +94,14 @@ def test_compact_prints_a_table_and_saves_the_gaussian(
     output = capsys.readouterr().out
     for row in ("mean network, aligned", "Gaussian, diagonal,", "Gaussian, rank 1,", "ceiling: all 2 draws"):
         assert row in output
-    assert sb.compact.Gaussian.load(out).rank == 1
+    assert loaded(out).rank == 1
     assert "is there already" in complaint(arguments, capsys)
 
 
 def test_compact_without_alignment(aligned: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compact", str(aligned), "--rank", "0", "--samples", "2", "--no-align"]) == 0
     assert "aligned │" not in capsys.readouterr().out
-    assert sb.compact.Gaussian.load(aligned / "gaussian-rank-0.safetensors").rank == 0
+    assert loaded(aligned / "gaussian-rank-0.safetensors").rank == 0
 
 
 def test_report_writes_the_numbers_beside_the_page(run: Path, tmp_path: Path) -> None:
@@ -146,7 +153,7 @@ def test_a_run_of_another_network_is_no_reference(
         (["align", "RUN", "--restarts", "0", "--out", "OUT"], "restarts counts the starts"),
         (["align", "RUN", "--to", "/nowhere", "--out", "OUT"], "/nowhere is not a run"),
         (["compact", "RUN", "--rank", "-1"], "rank must be a whole number of at least 0, not -1"),
-        (["compact", "RUN", "--rank", "9"], "2 draws are fitted, so the rank is at most 1"),
+        (["compact", "RUN", "--rank", "9"], "2 draws of 310 weights are fitted, so the rank is at most 1"),
         (["compact", "RUN", "--max-draws", "2"], "has too few draws"),
         (["report", "RUN", "--max-draws", "0"], "max_draws must be a whole number of at least 1"),
     ],

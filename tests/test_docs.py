@@ -15,7 +15,7 @@ import pytest
 import shown_code
 import symbayes as sb
 from conformance.compilations import compilations
-from conformance.play import play, through_arrays
+from conformance.play import play
 from draws.folders import results
 from engine.runs import Crash, crash_at
 from shown_code import ROOT
@@ -61,7 +61,7 @@ def test_example_follows_the_law_of_its_discretised_chain(skeleton: ModuleType, 
     expected_covariance = np.linalg.inv(precision - step_size / 4 * precision @ precision)
     method = skeleton.Langevin(step_size, thin=25, burn_in=20, draws=1500, chains=8)
     drawn = play(method, posterior).draws
-    weights = [drawn["0/params/output/bias"], drawn["0/params/output/kernel"][..., 0]]
+    weights = [drawn["variables/params/output/bias"], drawn["variables/params/output/kernel"][..., 0]]
     centred = np.concatenate(weights, axis=-1).astype(np.float64) - mean
     first, second = np.tril_indices(3)
     series = np.concatenate([centred, centred[..., first] * centred[..., second]], axis=-1)
@@ -77,7 +77,7 @@ def test_size_of_a_block_changes_no_draw_of_the_example(skeleton: ModuleType, ti
     method = skeleton.Langevin(1e-4, thin=6, burn_in=2, draws=5, chains=2)
     expected = play(method, tiny)
     for block_steps in (18, 4, 1):
-        played = play(dataclasses.replace(method, block_steps=block_steps), tiny, between=through_arrays)
+        played = play(method, tiny, block_steps=block_steps, through_arrays=True)
         assert played.blocks != expected.blocks
         for name, value in expected.draws.items():
             np.testing.assert_array_equal(played.draws[name], value, err_msg=name)
@@ -90,12 +90,12 @@ def test_size_of_a_block_changes_no_draw_of_the_example(skeleton: ModuleType, ti
 def test_example_resumes_to_the_same_bytes(
     skeleton: ModuleType, tiny: sb.Posterior, tmp_path: Path, monkeypatch: Any, block_steps: int
 ) -> None:
-    method = skeleton.Langevin(1e-4, thin=6, burn_in=2, draws=5, chains=2, block_steps=block_steps)
-    sb.run(method, tiny, store=tmp_path / "whole")
+    method = skeleton.Langevin(1e-4, thin=6, burn_in=2, draws=5, chains=2)
+    sb.run(method, tiny, store=tmp_path / "whole", block_steps=block_steps)
     with crash_at(monkeypatch, 2, committed=False), pytest.raises(Crash):
-        sb.run(method, tiny, store=tmp_path / "run")
+        sb.run(method, tiny, store=tmp_path / "run", block_steps=block_steps)
     assert Run(tmp_path / "run").blocks == 2
-    sb.run(method, tiny, store=tmp_path / "run")
+    sb.run(method, tiny, store=tmp_path / "run", block_steps=block_steps)
     assert results(tmp_path / "run") == results(tmp_path / "whole")
 
 
@@ -139,6 +139,16 @@ def test_links_and_commands_of_the_pages(page: Path) -> None:
 def test_every_page_is_in_the_contents() -> None:
     listed = re.findall(r"[\w/-]+\.md", (ROOT / "mkdocs.yml").read_text())
     assert sorted(listed) == sorted(str(page.relative_to(DOCS)) for page in PAGES)
+
+
+def test_generated_pages_are_up_to_date() -> None:
+    spec = importlib.util.spec_from_file_location("generate", DOCS / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    for name, page in module.PAGES.items():
+        assert (DOCS / name).read_text() == page(), f"{name} is not what `python docs/generate.py` makes"
 
 
 def test_reference_names_every_method_option_and_metric() -> None:

@@ -1,10 +1,10 @@
 """symbayes draws from the posterior of a neural network, divides out its weight-space symmetries,
 and measures what is left.
 
-    data -> posterior -> method -> draws -> symmetry -> compact -> evaluate -> report
+    data -> posterior -> method -> draws -> symmetry -> distributions -> evaluate -> report
 """
 
-from symbayes import analyse, compact, data, evaluate, networks, symmetry, trees
+from symbayes import analyse, data, distributions, evaluate, networks, symmetry, trees
 from symbayes.analyse import compare
 from symbayes.draws import Draws, Run, RunError
 from symbayes.engine import Diverged, Moments, Opened, Predictions, Stopped, estimate, make_mesh, run
@@ -28,9 +28,9 @@ __all__ = [
     "RunError",
     "Stopped",
     "analyse",
-    "compact",
     "compare",
     "data",
+    "distributions",
     "estimate",
     "evaluate",
     "likelihoods",

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import functools
 import importlib.metadata
 import platform
-from collections.abc import Iterable, Mapping
-from typing import Any
+import types
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -113,6 +116,59 @@ def require_kind(what: str, value: Any, *members: str, example: str) -> None:
         raise TypeError(f"give {what} as in {example}, not the class {value.__name__} itself")
     if not all(hasattr(value, member) for member in members):
         raise TypeError(f"give {what} as in {example}, not a value of type {type(value).__name__}")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What values of a field must be: `check` takes its name and value, and refuses."""
+
+    check: Callable[[str, Any], None]
+
+
+def _share(name: str, value: Any) -> None:
+    require_positive(**{name: value})
+    require(value < 1, f"{name} lies between 0 and 1, not {value}")
+
+
+Positive = Annotated[float, Rule(lambda name, value: require_positive(**{name: value}))]
+"""A finite number above zero."""
+Share = Annotated[float, Rule(_share)]
+"""A number between zero and one, both excluded."""
+Count = Annotated[int, Rule(lambda name, value: require_counts(**{name: value}))]
+"""A whole number of at least one."""
+Natural = Annotated[int, Rule(lambda name, value: require_counts(least=0, **{name: value}))]
+"""A whole number of at least zero."""
+
+
+def validate(value: Any) -> None:
+    """Refuse a dataclass with a field that is not what its type says: see `Rule`, and words and switches."""
+    hints = _hints(type(value))
+    for field in dataclasses.fields(value):
+        _validate(field.name, getattr(value, field.name), hints[field.name])
+
+
+@functools.cache
+def _hints(cls: type) -> dict[str, Any]:
+    return get_type_hints(cls, include_extras=True)
+
+
+def _validate(name: str, value: Any, hint: Any) -> None:
+    if get_origin(hint) in (Union, types.UnionType):
+        if value is not None:
+            (inner,) = (part for part in get_args(hint) if part is not type(None))
+            _validate(name, value, inner)
+        return
+    require(value is not None, f"{name} is needed")
+    if get_origin(hint) is Literal:
+        words = [str(word) for word in get_args(hint)]
+        allowed = f"{', '.join(words[:-1])} or {words[-1]}"
+        require(value in get_args(hint), f"{name} is {allowed}, not {value!r}")
+    elif hint is bool:
+        require(isinstance(value, bool), f"{name} is True or False, not {value!r}")
+    else:
+        for rule in getattr(hint, "__metadata__", ()):
+            if isinstance(rule, Rule):
+                rule.check(name, value)
 
 
 def installed_versions() -> dict[str, str]:

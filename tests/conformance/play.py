@@ -2,48 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 import numpy as np
 
 import symbayes as sb
-from symbayes.engine import Method, State, states
-
-Between = Callable[[State, State], State]
+from symbayes.engine import Method
+from symbayes.engine.job import Job
+from symbayes.engine.sinks import MemorySink
+from symbayes.engine.start import Start
 
 
 @dataclass(frozen=True)
 class Played:
-    """What a run gave: its draws by name, (chain, draw) first, the last state, and the blocks."""
+    """What a run gave: its draws by name, (chain, draw) first, its traces, and the blocks."""
 
     draws: dict[str, np.ndarray]
-    state: dict[str, np.ndarray]
+    traces: dict[str, np.ndarray]
     blocks: int
 
 
+class Resumable(MemorySink):
+    """A sink in memory that also keeps what is needed to go on, as named arrays."""
+
+    def commit(self, draws: Any, count: int, **parts: Any) -> None:
+        super().commit(draws, count, **parts)
+        self.entries[-1] |= {"cursor": parts["cursor"], "plan": parts["plan"]}
+        self.kept = {name: array.copy() for name, array in parts["state"].items()}
+
+    def state(self) -> dict[str, np.ndarray]:
+        return self.kept
+
+
+def job(method: Method, posterior: sb.Posterior, seed: int = 0, **options: Any) -> Job:
+    """What does the work of a run."""
+    start, method = options.pop("start", None), method.resolve(posterior)
+    return Job(method, posterior, Start(posterior, seed, method.chains, start), **options)
+
+
 def play(
-    method: Method, posterior: sb.Posterior, seed: int = 0, start: Any = None, between: Between | None = None
+    method: Method,
+    posterior: sb.Posterior,
+    seed: int = 0,
+    start: Any = None,
+    block_steps: int | None = None,
+    through_arrays: bool = False,
 ) -> Played:
-    """All blocks of a run; `between` may replace the state after each, given the shapes it has."""
-    method = method.resolve(posterior)
-    key = jax.random.key(seed)
-    state = method.init(posterior, key, start)
-    like = jax.eval_shape(lambda: state)
-    parts = []
-    for block in range(method.blocks(posterior)):
-        state, made = method.advance(posterior, state, block)
-        if between is not None:
-            state = between(state, like)
-        if made.kept:
-            kept = slice(made.kept.start, made.kept.stop)
-            parts.append({n: a[:, kept] for n, a in states.to_arrays((made.variables, made.stats)).items()})
-    draws = {name: np.concatenate([part[name] for part in parts], axis=1) for name in parts[0]}
-    return Played(draws, states.to_arrays(state), method.blocks(posterior))
+    """All blocks of a run; `through_arrays` makes each in a job of its own, as a run that is stopped after
+    every block and resumed."""
 
+    def new() -> Job:
+        return job(method, posterior, seed, start=start, block_steps=block_steps)
 
-def through_arrays(state: State, like: State) -> State:
-    """The state as a resumed run gets it: written as named arrays, and read back."""
-    return states.from_arrays({name: array.copy() for name, array in states.to_arrays(state).items()}, like)
+    sink = Resumable() if through_arrays else MemorySink()
+    if through_arrays:
+        while made := next((again := new()).blocks(sink, {}), None):
+            again.save(sink, made, {})
+    else:
+        for _ in new().work(sink):
+            pass
+    segments = [segment.arrays for segment in sink.draws.segments]  # type: ignore[attr-defined]
+    draws = {name: np.concatenate([part[name] for part in segments], axis=1) for name in segments[0]}
+    return Played(draws, sink.traces, sink.blocks)

@@ -25,6 +25,7 @@ class Row:
         block_steps: sizes of blocks, with units that span blocks and units that do not divide into them.
         exact: an instance whose draws of a Gaussian posterior have its mean and covariance, or None.
         mode: an instance that ends at a Gaussian posterior's mode, or None.
+        longer: the method with more of what extends it, or None.
     """
 
     method: Any
@@ -33,6 +34,7 @@ class Row:
     block_steps: tuple[int, ...]
     exact: Any = None
     mode: Any = None
+    longer: Any = None
 
     @property
     def name(self) -> str:
@@ -54,6 +56,7 @@ ROWS = (
         ),
         independent=sb.HMC(step_size=0.05, trajectory=0.3, burn_in=3, draws=5, chains=CHAINS, adapt=False),
         block_steps=(18, 4, 1),
+        longer=sb.HMC(step_size=0.05, trajectory=0.3, burn_in=3, draws=9, chains=CHAINS),
         exact=sb.HMC(step_size=0.05, trajectory=0.2, burn_in=50, draws=1000, chains=CHAINS),
     ),
     Row(

@@ -5,6 +5,7 @@ import inspect
 import json
 import re
 import sys
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -15,9 +16,11 @@ import pytest
 import symbayes as sb
 from symbayes import specs, trees
 from symbayes.engine import Method, placement, states
+from symbayes.engine.method import kept_draws, phase_cost
+from symbayes.engine.plan import Cursor
 
 from .compilations import compilations
-from .play import Played, play, through_arrays
+from .play import Played, job, play
 from .table import CHAINS, ROWS, Row
 
 every_method = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
@@ -38,10 +41,15 @@ def in_chunks(tiny: sb.Posterior, prior: Any, temperature: float = 1.0) -> sb.Po
     return made.with_chunks_of(8)
 
 
-@pytest.fixture(scope="module")
-def undisturbed(posterior: sb.Posterior) -> dict[str, Played]:
-    """Every row's small instance with the default size of a block."""
-    return {row.name: play(row.method, posterior) for row in ROWS}
+_played: dict[str, Played] = {}
+
+
+@pytest.fixture
+def undisturbed(row: Row, posterior: sb.Posterior) -> Played:
+    """The row's small instance with the default size of a block; played once."""
+    if row.name not in _played:
+        _played[row.name] = play(row.method, posterior)
+    return _played[row.name]
 
 
 def assert_same(actual: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> None:
@@ -71,14 +79,13 @@ def test_numbers_are_validated_when_it_is_made(row: Row) -> None:
     """No hyper-parameter may be negative, nor any real one NaN."""
     for name in (field.name for field in dataclasses.fields(row.method)):
         value = getattr(row.method, name)
-        if name == "block_steps" or (isinstance(value, int | float) and not isinstance(value, bool)):
+        if isinstance(value, int | float) and not isinstance(value, bool):
             for bad in (-1.0, float("nan"), float("inf")) if isinstance(value, float) else (-1,):
                 with pytest.raises(ValueError, match=name) as refused:
                     dataclasses.replace(row.method, **{name: bad})
                 assert "\n" not in str(refused.value)
-    for name in ("chains", "block_steps"):
-        with pytest.raises(ValueError, match=f"{name} must be a whole number of at least 1, not 0"):
-            dataclasses.replace(row.method, **{name: 0})
+    with pytest.raises(ValueError, match="chains must be a whole number of at least 1, not 0"):
+        dataclasses.replace(row.method, chains=0)
 
 
 @every_method
@@ -105,34 +112,47 @@ def test_resolving_leaves_nothing_open_and_happens_once(row: Row, posterior: sb.
 
 
 @every_method
-def test_run_gives_the_draws_that_it_promises(row: Row, posterior: sb.Posterior, undisturbed: Any) -> None:
-    played = undisturbed[row.name]
-    assert all(array.shape[:2] == (CHAINS, row.method.kept()) for array in played.draws.values())
-    assert all(np.isfinite(array).all() for array in played.draws.values())
-    assert row.method.resolve(posterior).gradients(posterior) > 0
+def test_run_gives_the_draws_that_it_promises(row: Row, posterior: sb.Posterior, undisturbed: Played) -> None:
+    phases = row.method.resolve(posterior).phases(posterior)
+    promised = (CHAINS, kept_draws(phases))
+    assert all(array.shape[:2] == promised for array in undisturbed.draws.values())
+    assert all(np.isfinite(array).all() for array in undisturbed.draws.values())
+    units = sum(phase.units for phase in phases)
+    assert all(array.shape == (CHAINS, units) for array in undisturbed.traces.values())
+    assert all(phase_cost(phase, posterior) > 0 for phase in phases)
     drawn = sb.run(row.method, posterior, progress=False)
-    assert (drawn.chains, len(drawn)) == (CHAINS, row.method.kept())
+    assert (drawn.chains, len(drawn)) == promised
     for name, value in trees.flatten(drawn.variables).items():
-        np.testing.assert_array_equal(value, played.draws[f"0/{name}"], err_msg=name)
+        np.testing.assert_array_equal(value, undisturbed.draws[f"variables/{name}"], err_msg=name)
     for name, value in drawn.stats.items():
-        np.testing.assert_array_equal(value, played.draws[f"1/{name}"], err_msg=name)
+        np.testing.assert_array_equal(value, undisturbed.draws[f"statistics/{name}"], err_msg=name)
 
 
 @every_method
-def test_statistics_belong_to_their_draws(row: Row, posterior: sb.Posterior, undisturbed: Any) -> None:
-    played = undisturbed[row.name]
-    variables = trees.unflatten({n[2:]: a[:, -1] for n, a in played.draws.items() if n.startswith("0/")})
-    density = jax.jit(jax.vmap(posterior.log_density))({"stats": {}, **variables})
-    np.testing.assert_allclose(played.draws["1/energy"][:, -1], -density, rtol=1e-5)
+def test_statistics_belong_to_their_draws(row: Row, posterior: sb.Posterior, undisturbed: Played) -> None:
+    last = {n.removeprefix("variables/"): a[:, -1] for n, a in undisturbed.draws.items() if "variables/" in n}
+    density = jax.jit(jax.vmap(posterior.log_density))(trees.variables(last))
+    np.testing.assert_allclose(undisturbed.draws["statistics/energy"][:, -1], -density, rtol=1e-5)
 
 
 @every_method
-def test_other_hyper_parameters_compile_nothing(row: Row, posterior: sb.Posterior, undisturbed: Any) -> None:
+def test_phases_are_pytrees_whose_class_is_part_of_their_structure(row: Row, posterior: sb.Posterior) -> None:
+    for phase in row.method.resolve(posterior).phases(posterior):
+        assert type(phase).__name__ in str(jax.tree.structure(phase))
+        kinds = (np.bool_, np.int32, np.float32, np.ndarray, jax.Array)
+        assert all(isinstance(leaf, kinds) for leaf in jax.tree.leaves(phase.arrays()))
+
+
+@every_method
+def test_other_hyper_parameters_compile_nothing(
+    row: Row, posterior: sb.Posterior, undisturbed: Played
+) -> None:
     again = in_chunks(posterior, sb.priors.Normal(scale=0.7), temperature=0.8)
     with compilations() as compiled:
         played = play(row.other, again, seed=5)
     assert compiled == []
-    assert not np.array_equal(played.draws["1/energy"], undisturbed[row.name].draws["1/energy"])
+    energies = [each.draws["statistics/energy"] for each in (played, undisturbed)]
+    assert not np.array_equal(*energies)
 
 
 def test_compilations_are_seen() -> None:
@@ -142,23 +162,43 @@ def test_compilations_are_seen() -> None:
 
 
 @every_method
-def test_size_of_a_block_changes_no_draw(row: Row, posterior: sb.Posterior, undisturbed: Any) -> None:
+def test_size_of_a_block_changes_no_draw(row: Row, posterior: sb.Posterior, undisturbed: Played) -> None:
     """Nor does going through stored arrays after every block, as a run that resumes does."""
-    expected, blocks = undisturbed[row.name], {undisturbed[row.name].blocks}
+    blocks = {undisturbed.blocks}
     for block_steps in row.block_steps:
-        method = dataclasses.replace(row.method, block_steps=block_steps)
-        played = play(method, posterior, between=through_arrays)
-        assert_same(played.draws, expected.draws)
+        played = play(row.method, posterior, block_steps=block_steps, through_arrays=True)
+        assert_same(played.draws, undisturbed.draws)
+        assert_same(played.traces, undisturbed.traces)
         blocks.add(played.blocks)
     assert len(blocks) == 1 + len(row.block_steps), "every size cuts the run in its own way"
 
 
+@pytest.mark.parametrize("row", [row for row in ROWS if row.longer], ids=lambda row: row.name)
+def test_an_extended_run_has_the_draws_of_the_longer_one(
+    row: Row, posterior: sb.Posterior, tmp_path: Path
+) -> None:
+    for method in (row.method, row.longer):
+        extended = sb.run(method, posterior, store=tmp_path / "run", progress=False)
+    expected = play(row.longer, posterior).draws
+    for name, value in trees.flatten(extended.variables).items():
+        np.testing.assert_array_equal(value, expected[f"variables/{name}"], err_msg=name)
+    for name, value in extended.stats.items():
+        np.testing.assert_array_equal(value, expected[f"statistics/{name}"], err_msg=name)
+
+
 @every_method
-def test_seed_decides_the_draws(row: Row, posterior: sb.Posterior, undisturbed: Any) -> None:
-    assert_same(play(row.method, posterior).draws, undisturbed[row.name].draws)
-    other = play(row.method, posterior, seed=1).draws
-    energies = [drawn["1/energy"] for drawn in (other, undisturbed[row.name].draws)]
-    assert np.unique(np.concatenate([energy[:, -1] for energy in energies])).size == 2 * CHAINS
+def test_methods_that_can_grow_have_a_longer_form(row: Row, posterior: sb.Posterior) -> None:
+    method = row.method.resolve(posterior)
+    assert (row.longer is not None) == (method.extends is not None)
+    assert method.extends is None or method.phases(posterior)[-1].open_ended
+
+
+@every_method
+def test_seed_decides_the_draws(row: Row, posterior: sb.Posterior, undisturbed: Played) -> None:
+    assert_same(play(row.method, posterior).draws, undisturbed.draws)
+    other = play(row.method, posterior, seed=1)
+    energies = [played.draws["statistics/energy"][:, -1] for played in (other, undisturbed)]
+    assert np.unique(np.concatenate(energies)).size == 2 * CHAINS
 
 
 @every_method
@@ -172,17 +212,16 @@ def test_chains_do_not_know_of_one_another(row: Row, posterior: sb.Posterior) ->
 @every_method
 @pytest.mark.parametrize("along_data", [1, 2, 4, 8])
 def test_a_block_on_many_devices_is_that_on_one(row: Row, posterior: sb.Posterior, along_data: int) -> None:
-    method = row.method.resolve(posterior)
-    state = method.init(posterior, jax.random.key(0))
-    one = method.advance(posterior, state, 0)
     mesh = sb.make_mesh(CHAINS, data=along_data)
     assert dict(mesh.shape) == {"chain": 8 // along_data, "data": along_data}
-    placed = placement.place_posterior(posterior, mesh)
-    many = method.advance(placed, placement.place_state(state, mesh), 0)
-    expected, actual = (
-        states.to_arrays((state.chains, made.variables, made.stats)) for state, made in (one, many)
-    )
-    assert all(len(leaf.sharding.device_set) == 8 for leaf in jax.tree.leaves(many[0].chains))
+    made = []
+    for on, where in ((posterior, None), (placement.place_posterior(posterior, mesh), mesh)):
+        working = job(row.method, on, mesh=where)
+        state, plan = working.begin(0, working.start.left)
+        block = working.advance(0, Cursor(), state, plan)
+        made.append((block.state, block.record))
+    assert all(len(leaf.sharding.device_set) == 8 for leaf in jax.tree.leaves(made[1][0].chain))
+    expected, actual = (states.to_arrays((state.chain, record)) for state, record in made)
     assert expected.keys() == actual.keys()
     for name, value in expected.items():
         scale = np.abs(value).max() if value.dtype.kind == "f" else 0
@@ -192,20 +231,24 @@ def test_a_block_on_many_devices_is_that_on_one(row: Row, posterior: sb.Posterio
 @every_method
 def test_start_is_where_the_chains_begin(row: Row, posterior: sb.Posterior) -> None:
     """Given for all chains, for each chain, and as draws of another run."""
-    method, key = row.method.resolve(posterior), jax.random.key(3)
-    each = states.to_arrays(method.init(posterior, jax.random.key(9)).chains.variables)
-    trees_each = {"stats": {}, **trees.unflatten(each)}
+
+    def begun(seed: int, start: Any = None) -> dict[str, np.ndarray]:
+        working = job(row.method, posterior, seed, start=start)
+        return states.to_arrays(working.begin(0, working.start.left)[0].chain.variables)
+
+    each = begun(9)
+    trees_each = trees.variables(each)
     one = trees.index(trees_each, 2)
     drawn = sb.Draws.from_variables(jax.tree.map(lambda leaf: np.stack([0 * leaf, leaf], 1)[:3], trees_each))
     for start, rows in ((one, [2] * CHAINS), (trees_each, range(CHAINS)), (drawn, [0, 1, 2, 0, 1, 2, 0, 1])):
-        begun = states.to_arrays(method.init(posterior, key, start).chains.variables)
+        found = begun(3, start)
         for name, value in each.items():
-            np.testing.assert_array_equal(begun[name], value[list(rows)], err_msg=name)
+            np.testing.assert_array_equal(found[name], value[list(rows)], err_msg=name)
 
 
 def of_linear(drawn: dict[str, np.ndarray]) -> np.ndarray:
     """Draws of the linear regression as (chain, draw, [bias, kernel])."""
-    bias, kernel = (drawn[f"0/params/output/{name}"] for name in ("bias", "kernel"))
+    bias, kernel = (drawn[f"variables/params/output/{name}"] for name in ("bias", "kernel"))
     return np.concatenate([bias, kernel[..., 0]], axis=-1).astype(np.float64)
 
 

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -161,6 +162,21 @@ def test_listing(monkeypatch, tmp_path):
     assert listing["digits"].embedded
     assert not listing["imdb"].fetchable
     assert sum(name.startswith("uci-") for name in listing) == 9
+
+
+@pytest.mark.parametrize(
+    ("verified_by", "problem", "verdict"),
+    [
+        ("sha256", "", "right (checked by sha256)"),
+        ("size", "", "right (checked by size)"),
+        ("nothing", "", "nothing was checked"),
+        ("sha256", "should hold 3 bytes, holds 2", "should hold 3 bytes, holds 2"),
+    ],
+)
+def test_a_verdict_claims_no_more_than_was_checked(verified_by, problem, verdict):
+    found = data.FileCheck(Path("file"), verified_by, problem).verdict
+    assert verdict in found
+    assert ("right" in found) == (not problem and verified_by != "nothing")
 
 
 def test_the_catalogue_is_consistent():

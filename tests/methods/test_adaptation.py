@@ -6,7 +6,6 @@ import jax.numpy as jnp
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from symbayes.methods.adaptation import DualAveraging
 
 

@@ -12,14 +12,14 @@ import pytest
 import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
+from symbayes.methods.adaptation import DualAveraging
+from symbayes.methods.trajectories import Settings, advance, locate
 
 import symbayes as sb
 from symbayes import trees
 from symbayes.engine import State
 from symbayes.engine.plan import Work
 from symbayes.methods import trajectories
-from symbayes.methods.adaptation import DualAveraging
-from symbayes.methods.trajectories import Settings, advance, locate
 from symbayes.posterior.posterior import Tempers
 
 STANDARD_ERRORS = 4.5

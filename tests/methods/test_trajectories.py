@@ -9,11 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.special
+from symbayes.methods.trajectories import Chain, Flight, locate
 
 import symbayes as sb
 from symbayes import trees
 from symbayes.methods import trajectories
-from symbayes.methods.trajectories import Chain, Flight, locate
 
 CHAINS = 4
 

@@ -6,9 +6,10 @@ from functools import cache
 
 import jax
 import jax.numpy as jnp
-from symmetry_networks import convolve, draw, inputs, layer_norm, rms_norm
 
 from symbayes.symmetry import Symmetry, discover
+
+from .symmetry_networks import convolve, draw, inputs, layer_norm, rms_norm
 
 relu = jax.nn.relu
 

@@ -9,12 +9,15 @@ from typing import Annotated
 from rich.console import Console
 
 from symbayes import engine, symmetry
+from symbayes.analyse.aligned import movable
+from symbayes.analyse.bounds import Bounds
+from symbayes.analyse.compactness import compactness, held_out
 from symbayes.cli.evaluate import dataset_of
 from symbayes.cli.options import OneRun, default
+from symbayes.distributions import largest_rank, weight_count
 from symbayes.draws import Run
-from symbayes.report.symmetry import Bounds
-from symbayes.report.symmetry.compactness import compactness, held_out
-from symbayes.report.symmetry.subject import Subject
+from symbayes.report.symmetry import compactness_table
+from symbayes.report.terminal import terminal_table
 from symbayes.specs import require, require_counts
 
 
@@ -62,17 +65,20 @@ class Compact:
                 "to fit some and hold others out takes three"
             )
         with Console(stderr=True).status("looking for symmetries") as status:
-            subject = Subject.of(run, dataset.test.x)
             forms = {"raw": parts[0]}
             if self.align:
-                require(subject.symmetric, f"the network of {self.run} has no symmetries: give --no-align")
+                require(movable(run.group), f"the network of {self.run} has no symmetries: give --no-align")
                 status.update("aligning")
-                forms["aligned"] = symmetry.align(parts[0], subject.group).draws
-            most = parts[0].chains * len(parts[0]) - 1
-            require(self.rank <= most, f"{most + 1:,} draws are fitted, so the rank is at most {most:,}")
+                forms["aligned"] = symmetry.align(parts[0], run.group).draws
+            most, count = largest_rank(parts[0]), parts[0].chains * len(parts[0])
+            require(
+                self.rank <= most,
+                f"{count:,} draws of {weight_count(parts[0]):,} weights are fitted, "
+                f"so the rank is at most {most:,}",
+            )
             test = bounds.some_examples(dataset.test, run.network)
             found = compactness(
-                subject,
+                run,
                 forms,
                 parts[1],
                 test,
@@ -82,7 +88,7 @@ class Compact:
                 dataset.target_scaling,
             )
         found.gaussians["aligned" if self.align else "raw"].save(out)
-        Console().print(found.terminal_table())
+        Console().print(terminal_table(compactness_table(found)))
         looked, there = (d.chains * len(d) for d in (draws, run.draws))
         if looked < there:
             print(f"{looked:,} of {there:,} draws were used, chosen evenly; more with --max-draws")

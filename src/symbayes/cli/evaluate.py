@@ -11,13 +11,13 @@ from rich.console import Console
 from tyro.conf import arg
 
 from symbayes import data
+from symbayes.analyse.bounds import Bounds
+from symbayes.analyse.progress import Tell, silent
 from symbayes.cli.options import SomeRuns, default, require_file
 from symbayes.draws import Run
 from symbayes.evaluate import METRICS
 from symbayes.report import Report
 from symbayes.report.runs import named
-from symbayes.report.symmetry import Bounds
-from symbayes.report.symmetry.subject import Tell, silent
 from symbayes.specs import require, require_counts
 
 WHICH_METRICS = arg(

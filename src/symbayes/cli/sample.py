@@ -16,13 +16,9 @@ from symbayes.cli.groups import group
 from symbayes.cli.options import default, require_file
 from symbayes.cli.target import Target
 from symbayes.draws import Run
+from symbayes.engine import Method
 from symbayes.methods import METHODS
 from symbayes.report import Report
-
-EXAMPLES = {
-    "hmc": "--step-size 8e-3 --trajectory 0.48 --draws 200",
-    "ensemble": "--epochs 300 --chains 10 --learning-rate 3e-3",
-}
 
 
 @dataclass(frozen=True)
@@ -75,7 +71,7 @@ def _sample(method: Any, target: Target, where: Where) -> None:
         print(f"for a page about it: symbayes report {store}")
 
 
-def _sample_command(name: str, method: type) -> Any:
+def _sample_command(name: str, method: type[Method]) -> Any:
     """The subcommand of one method, with the fields of its dataclass as options."""
 
     def call(self: Any) -> None:
@@ -92,8 +88,8 @@ def _sample_command(name: str, method: type) -> Any:
         frozen=True,
     )
     text = (method.__doc__ or "").partition("\n\n")[0]
-    if name in EXAMPLES:
-        text += f"\n\nExample: symbayes sample {name} {EXAMPLES[name]}"
+    if method.example:
+        text += f"\n\nExample: symbayes sample {name} {method.example}"
     return Annotated[command, subcommand(name, description=text, prefix_name=False)]
 
 

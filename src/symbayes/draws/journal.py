@@ -33,12 +33,13 @@ def decode(line: bytes) -> dict[str, Any] | None:
         return None
 
 
-def read(path: Path) -> tuple[list[dict[str, Any]], int]:
-    """The committed entries, and the length of the file up to the last of them."""
+def read(path: Path) -> tuple[list[dict[str, Any]], list[int]]:
+    """The committed entries, and the length of the file up to each of them."""
     if not path.exists():
-        return [], 0
+        return [], []
     lines = path.read_bytes().splitlines(keepends=True)
-    entries, length = [], 0
+    entries: list[dict[str, Any]] = []
+    lengths: list[int] = []
     for number, line in enumerate(lines, start=1):
         entry = decode(line) if line.endswith(b"\n") else None
         if entry is None:
@@ -46,8 +47,8 @@ def read(path: Path) -> tuple[list[dict[str, Any]], int]:
                 raise DamagedJournal(f"{path} is damaged at line {number}: restore it from a copy")
             break
         entries.append(entry)
-        length += len(line)
-    return entries, length
+        lengths.append(len(line) + (lengths[-1] if lengths else 0))
+    return entries, lengths
 
 
 def append(path: Path, entry: dict[str, Any], length: int) -> int:
@@ -55,6 +56,11 @@ def append(path: Path, entry: dict[str, Any], length: int) -> int:
     line = encode(entry)
     append_at(path, line, length)
     return length + len(line)
+
+
+def cut(path: Path, length: int) -> None:
+    """Drop all entries after the first `length` bytes."""
+    append_at(path, b"", length)
 
 
 def append_at(path: Path, content: bytes, length: int) -> None:

@@ -1,15 +1,17 @@
-"""A run on disk: configuration, shards of draws, state, metrics, and the journal that commits them.
+"""A run on disk: configuration, shards of draws and traces, state, and the journal that commits them.
 
     config.json        what was run: method, posterior, checksums of the data, versions, seed
     draws/000007.safetensors   the draws of block 7, append-only
-    state/000007.safetensors   all that is needed to go on after block 7
-    metrics.jsonl      one line of numbers per block
+    traces/000007.safetensors  statistics of every unit of block 7, draws or not
+    state/000007.safetensors   all that is needed to go on after block 7; the last one only
+    distribution/000009.safetensors   what the method had fitted after block 9
     journal.jsonl      one checksummed line per committed block
     observed/          what observers gave at the end
     lock               held by the process that writes
 
 A block is committed by its journal line, written after its files are flushed.  Whatever is not in
-the journal does not exist: it is removed and made again on resume.
+the journal does not exist.  Not every line has a state: a run that was stopped goes back to the last
+line that has one, and makes what came after it again.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import functools
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +32,9 @@ import numpy as np
 from symbayes import specs
 from symbayes.draws import files, journal
 from symbayes.draws.draws import Draws
+
+PARTS = ("draws", "traces", "distribution", "state")
+"""Folders with files of single blocks."""
 
 INFORMATIVE = ("versions", "created", "devices", "about", "derived_from")
 """Parts of a configuration that may differ when a run is resumed."""
@@ -102,15 +107,16 @@ class Run:
             specs.require(isinstance(self.config, dict), "it holds no fields")
         except ValueError as error:
             raise RunError(f"{self.path}/config.json is damaged ({error}): restore it from a copy") from error
-        self.entries, self._length = journal.read(self.path / "journal.jsonl")
-        self.metrics: list[dict[str, Any]] = self._read_metrics()
+        self.entries, self._lengths = journal.read(self.path / "journal.jsonl")
 
     @classmethod
     @contextlib.contextmanager
-    def write(cls, path: str | Path, config: Mapping[str, Any]) -> Iterator[Run]:
+    def write(cls, path: str | Path, config: Mapping[str, Any], grows: Collection[str] = ()) -> Iterator[Run]:
         """The run in this folder, made if need be, locked against other writers.
 
-        An existing run must have the same configuration; it goes on after its last committed block.
+        An existing run must have the same configuration, but that the numbers named in `grows` (as in
+        ``method.draws``) may be larger now: then it is extended.  It goes on after the last block whose
+        state is stored.
         """
         folder = Path(path)
         _require_run_or_empty(folder)
@@ -118,12 +124,11 @@ class Run:
         with _locked(folder):
             run = cls(folder) if (folder / "config.json").exists() else _created(folder, config)
             run._require_whole()
-            if run.entries:
-                run._require_same(config)
-            elif run._differences(config):
+            if not run.entries and run._differences(config):
                 # Without a committed block nothing is lost: a run that failed at its start may be corrected.
                 run = _created(folder, config)
-            run._remove_uncommitted()
+            run._require_same(config, grows)
+            run._go_back()
             yield run
 
     @property
@@ -132,18 +137,36 @@ class Run:
         return len(self.entries)
 
     @property
+    def cursor(self) -> dict[str, int] | None:
+        """How far the run is: phase, unit, piece, and draws of each chain; None before the first block."""
+        return self.entries[-1]["cursor"] if self.entries else None
+
+    @property
     def finished(self) -> bool:
-        return self.blocks == self.config.get("blocks")
+        """Whether all units of the last phase are done."""
+        units, cursor = self.config["units"], self.cursor
+        return cursor is not None and (cursor["phase"], cursor["unit"]) == (len(units) - 1, units[-1])
+
+    @property
+    def metrics(self) -> list[dict[str, float]]:
+        """A few numbers about every block."""
+        return [entry["metrics"] for entry in self.entries]
 
     @property
     def traces(self) -> dict[str, np.ndarray]:
         """Statistics of every unit of the run, draws or not, each (chain, unit)."""
         parts: dict[str, list[np.ndarray]] = {}
-        for line in self.metrics:
-            for name, value in line.items():
-                if np.ndim(value) == 2:
-                    parts.setdefault(name, []).append(np.asarray(value))
-        return {name: np.concatenate(arrays, axis=1) for name, arrays in parts.items()}
+        for entry in self.entries:
+            if entry["traces"]:
+                for name, array in files.read_arrays(self._stored(entry["traces"]).verify()).items():
+                    parts.setdefault(name, []).append(array)
+        return {name: np.concatenate(arrays, axis=1) for name, arrays in sorted(parts.items())}
+
+    @property
+    def distribution(self) -> dict[str, np.ndarray] | None:
+        """The arrays of what the method fitted last, if anything."""
+        fitted = [entry["distribution"] for entry in self.entries if entry["distribution"]]
+        return files.read_arrays(self._stored(fitted[-1]).verify()) if fitted else None
 
     @property
     def draws(self) -> Draws:
@@ -157,30 +180,58 @@ class Run:
 
     def state(self) -> dict[str, np.ndarray]:
         """The arrays from which the run goes on."""
-        return files.read_arrays(self._stored(self.entries[-1]["state"]).verify())
+        record = next(entry["state"] for entry in reversed(self.entries) if entry["state"])
+        return files.read_arrays(self._stored(record).verify())
 
     def commit(
-        self, arrays: Mapping[str, Any], draws: int, state: Mapping[str, Any], metrics: Mapping[str, Any]
+        self,
+        draws: Mapping[str, Any],
+        count: int,
+        *,
+        cursor: Mapping[str, int],
+        state: Mapping[str, Any] | None = None,
+        traces: Mapping[str, Any] | None = None,
+        distribution: Mapping[str, Any] | None = None,
+        metrics: Mapping[str, float] | None = None,
+        plan: Mapping[str, int] | None = None,
     ) -> None:
-        """Make the next block durable: metrics, shard (if it has draws), state, then the journal line."""
+        """Make the next block durable: its files, then the journal line.
+
+        Args:
+            draws: arrays (chain, draw, ...) by name.
+            count: how many draws of each chain they are; none is stored of zero.
+            cursor: how far the run is after this block.
+            state: what is needed to go on from here, if it is to be stored.
+            traces: statistics of every unit, (chain, unit).
+            distribution: what was fitted, if anything.
+            metrics: a few numbers to be shown.
+            plan: how the phase is cut into blocks.
+        """
         block = self.blocks
-        before = self.entries[-1]["metrics_bytes"] if self.entries else 0
-        record = {"block": block, **metrics}
-        line = (json.dumps(record, sort_keys=True) + "\n").encode()
-        journal.append_at(self.path / "metrics.jsonl", line, before)
+        parts = {
+            "shard": ("draws", draws if count else None),
+            "traces": ("traces", traces or None),
+            "distribution": ("distribution", distribution),
+            "state": ("state", state),
+        }
         entry = {
             "block": block,
-            "draws": draws,
-            "shard": self._write(f"draws/{block:06d}.safetensors", arrays) if draws else None,
-            "state": self._write(f"state/{block:06d}.safetensors", state),
-            "metrics_bytes": before + len(line),
+            "draws": count,
+            "cursor": dict(cursor),
+            "plan": dict(plan or {}),
+            "metrics": dict(metrics or {}),
+            **{
+                kind: None if arrays is None else self._write(f"{folder}/{block:06d}.safetensors", arrays)
+                for kind, (folder, arrays) in parts.items()
+            },
         }
-        self._length = journal.append(self.path / "journal.jsonl", entry, self._length)
+        length = journal.append(self.path / "journal.jsonl", entry, self._lengths[-1] if self.entries else 0)
         self.entries.append(entry)
-        self.metrics.append(record)
-        for old in (self.path / "state").glob("*.safetensors"):
-            if old.name != f"{block:06d}.safetensors":
-                old.unlink()
+        self._lengths.append(length)
+        if state is not None:
+            for old in (self.path / "state").glob("*.safetensors"):
+                if old.name != f"{block:06d}.safetensors":
+                    old.unlink()
 
     def save_observed(self, name: str, arrays: Mapping[str, Any]) -> None:
         """Keep what an observer gave at the end."""
@@ -194,18 +245,6 @@ class Run:
     def _stored(self, record: Mapping[str, Any]) -> StoredFile:
         return StoredFile(self.path / record["file"], record["bytes"], record["sha256"])
 
-    def _read_metrics(self) -> list[dict[str, Any]]:
-        path = self.path / "metrics.jsonl"
-        content = path.read_bytes() if path.exists() else b""
-        length = self.entries[-1]["metrics_bytes"] if self.entries else 0
-        try:
-            records = [json.loads(line) for line in content[:length].splitlines()]
-        except ValueError as error:
-            raise RunError(f"{path} is damaged ({error}): restore it from a copy") from error
-        if len(records) != len(self.entries):
-            raise RunError(f"{path} has {len(records)} of {len(self.entries)} lines: restore it from a copy")
-        return records
-
     def _observed(self) -> dict[str, Any]:
         found = sorted((self.path / "observed").glob("*.safetensors"))
         return {path.stem: files.read_arrays(path) for path in found}
@@ -217,22 +256,28 @@ class Run:
         )
         return specs.differences(stored, given)
 
-    def _require_same(self, config: Mapping[str, Any]) -> None:
-        if lines := self._differences(config):
+    def _require_same(self, config: Mapping[str, Any], grows: Collection[str]) -> None:
+        """Refuse another configuration; take over one that only asks for more."""
+        lines = self._differences(config)
+        names = [line.partition(":")[0] for line in lines]
+        if any(name not in grows or _at(config, name) < _at(self.config, name) for name in names):
             raise RunError(
                 f"{self.path} holds a run of another configuration ({'; '.join(lines[:5])}): "
-                "choose another folder, or repeat it as it was made"
+                "choose another folder, where it can begin from this run with start, or repeat it as it was"
             )
+        if lines:
+            self.config = {**config, "created": self.config["created"]}
+            files.write_json(self.path / "config.json", self.config)
 
     def _committed(self) -> list[StoredFile]:
-        """The shards, and the last state."""
-        records = [entry["shard"] for entry in self.entries if entry["shard"]]
-        records += [self.entries[-1]["state"]] if self.entries else []
-        return [self._stored(record) for record in records]
+        """The files that entries name, of the states only the last."""
+        records = [entry[kind] for entry in self.entries for kind in ("shard", "traces", "distribution")]
+        records += [entry["state"] for entry in self.entries if entry["state"]][-1:]
+        return [self._stored(record) for record in records if record]
 
     def _made(self) -> list[Path]:
-        """Shards and states that are there, committed or not."""
-        return [path for part in ("draws", "state") for path in (self.path / part).glob("*.safetensors")]
+        """Blocks' files that are there, committed or not."""
+        return [path for part in PARTS for path in (self.path / part).glob("*.safetensors")]
 
     def _require_whole(self) -> None:
         """Refuse a run that has lost something: at most the next block is there without its line."""
@@ -244,16 +289,31 @@ class Run:
                 "restore it from a copy"
             )
 
-    def _remove_uncommitted(self) -> None:
+    def _go_back(self) -> None:
+        """To the last block whose state is stored; what came after it is removed, and made again."""
+        stored = [number for number, entry in enumerate(self.entries, start=1) if entry["state"]]
+        count = stored[-1] if stored else 0
+        if count < self.blocks:
+            # The journal first: a line whose files are gone would be damage.
+            journal.cut(self.path / "journal.jsonl", self._lengths[count - 1] if count else 0)
+            del self.entries[count:], self._lengths[count:]
         committed = {file.path for file in self._committed()}
         partial = [*self.path.glob("*.partial"), *self.path.glob("*/*.safetensors.partial")]
         for path in [*(path for path in self._made() if path not in committed), *partial]:
             path.unlink()
 
 
+def _at(config: Mapping[str, Any], name: str) -> Any:
+    """The value under a dotted name."""
+    value: Any = config
+    for key in name.split("."):
+        value = value[key]
+    return value
+
+
 def _created(folder: Path, config: Mapping[str, Any]) -> Run:
     """A run without any block."""
-    files.make_folders(folder / "draws", folder / "state", folder / "observed")
+    files.make_folders(*(folder / part for part in (*PARTS, "observed")))
     created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     files.write_json(folder / "config.json", {**config, "created": created})
     return Run(folder)

@@ -1,26 +1,33 @@
-"""The engine: what a method is, how it is run and resumed, what follows it, and where it runs."""
+"""The engine: what a method is, how it is run, resumed and extended, what follows it, and where it runs."""
 
 from symbayes.engine.cost import Cost, estimate
+from symbayes.engine.job import Diverged
+from symbayes.engine.method import Method, method
 from symbayes.engine.observers import Moments, Observer, Predictions
 from symbayes.engine.opened import Opened, Source, open_run
+from symbayes.engine.phase import Left, Phase, Position, Tick, phase, static
 from symbayes.engine.placement import make_mesh
-from symbayes.engine.protocol import Block, Method, State
-from symbayes.engine.run import Diverged, Stopped, run
+from symbayes.engine.run import Stopped, run
 
 __all__ = [
-    "Block",
     "Cost",
     "Diverged",
+    "Left",
     "Method",
     "Moments",
     "Observer",
     "Opened",
+    "Phase",
+    "Position",
     "Predictions",
     "Source",
-    "State",
     "Stopped",
+    "Tick",
     "estimate",
     "make_mesh",
+    "method",
     "open_run",
+    "phase",
     "run",
+    "static",
 ]

@@ -8,7 +8,11 @@ from dataclasses import dataclass
 import jax
 
 from symbayes import trees
-from symbayes.engine.protocol import Method
+from symbayes.engine.job import Job
+from symbayes.engine.loop import State
+from symbayes.engine.method import Method, kept_draws, phase_cost
+from symbayes.engine.plan import Cursor, Plan
+from symbayes.engine.start import Start
 from symbayes.posterior import Posterior
 
 
@@ -27,27 +31,43 @@ class Cost:
         )
 
 
-def estimate(method: Method, posterior: Posterior) -> Cost:
-    """The cost of a run, from timing its first block.
+def estimate(method: Method, posterior: Posterior, block_steps: int | None = None) -> Cost:
+    """The cost of a run, summed over its phases, from timing one block of each.
 
     What is compiled for that serves the run too.
     """
     method = method.resolve(posterior)
-    state = method.init(posterior, jax.random.key(0))
-
-    def block() -> float:
-        begin = time.perf_counter()
-        made = method.advance(posterior, state, 0)
-        jax.block_until_ready((made[0], made[1].variables))
-        return time.perf_counter() - begin
-
-    _, warm = block(), block()
-    kept = method.kept() * trees.nbytes(jax.eval_shape(posterior.init, jax.random.key(0)))
+    job = Job(method, posterior, Start(posterior, 0, method.chains), block_steps=block_steps)
+    left, seconds, known = job.start.left, 0.0, {}
+    for number, phase in enumerate(job.phases):
+        if phase.units:
+            state, plan = job.begin(number, left)
+            # Phases of one kind run the same program: burn-in is timed for the draws after it too.
+            program = jax.tree.structure(phase)
+            if program not in known:
+                known[program] = _seconds_per_step(job, number, state, plan)
+            seconds += known[program] * phase.units * phase.expected_steps(posterior)
+            left = job.leave(number, state, left)
+    draws = kept_draws(job.phases) * trees.nbytes(jax.eval_shape(posterior.init, jax.random.key(0)))
     return Cost(
-        gradients=method.gradients(posterior) * method.chains,
-        seconds=warm * method.blocks(posterior),
-        disk=kept * method.chains,
+        gradients=sum(phase.units * phase_cost(phase, posterior) for phase in job.phases) * method.chains,
+        seconds=seconds,
+        disk=draws * method.chains,
     )
+
+
+def _seconds_per_step(job: Job, number: int, state: State, plan: Plan) -> float:
+    """Of the first block of a phase, once it is compiled."""
+
+    def block() -> tuple[float, float]:
+        begin = time.perf_counter()
+        made = job.advance(number, Cursor(number), state, plan)
+        jax.block_until_ready((made.state, made.record))
+        steps = max(1, len(made.units)) * plan.steps / plan.pieces
+        return time.perf_counter() - begin, steps
+
+    _, (seconds, steps) = block(), block()
+    return seconds / steps
 
 
 def duration(seconds: float) -> str:

@@ -15,11 +15,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from symbayes import networks, specs, symmetry
+from symbayes import data, networks, specs, symmetry
+from symbayes.distributions import Distribution, from_arrays
 from symbayes.draws import Draws, Run, RunError
 from symbayes.engine.predictions import recalled
 from symbayes.networks import Network
-from symbayes.posterior import Predictive, likelihoods, priors
+from symbayes.posterior import Posterior, Predictive, likelihoods, priors
 from symbayes.posterior.likelihoods import Likelihood
 from symbayes.posterior.prediction import predict, predictions
 from symbayes.posterior.priors import Prior
@@ -48,7 +49,7 @@ class Opened:
     config: Mapping[str, Any]
     path: Path | None = None
     traces: Mapping[str, np.ndarray] = field(default_factory=dict)
-    distribution: Any = None
+    distribution: Distribution | None = None
 
     @property
     def method(self) -> str:
@@ -64,6 +65,20 @@ class Opened:
     def train_checksum(self) -> str:
         """SHA-256 of the examples that the run was conditioned on."""
         return self.config["posterior"]["train"]["sha256"]
+
+    @functools.cached_property
+    def posterior(self) -> Posterior:
+        """What was drawn from; of a folder, with the training data read again by the name it tells."""
+        if self.draws.origin is not None:
+            return self.draws.origin.posterior
+        name = self.about.get("data")
+        if name is None:
+            raise RunError(f"{self.path} does not tell its dataset: make the posterior from your data")
+        recorded, train = self.config["posterior"], data.load(name).train
+        if train.checksum() != self.train_checksum:
+            raise RunError(f"{self.path} was conditioned on other examples than those of {name} here")
+        settings = {key: recorded[key] for key in ("temperature", "tempers", "precision", "chunk")}
+        return Posterior(self.network, self.likelihood, self.prior, train, **settings)
 
     @functools.cached_property
     def example(self) -> jax.Array:
@@ -136,4 +151,5 @@ def open_run(what: Source) -> Opened:
         run.config,
         run.path,
         run.traces,
+        None if run.distribution is None else from_arrays(run.distribution),
     )

@@ -15,7 +15,7 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from symbayes.engine.protocol import State
+from symbayes.engine.loop import State
 from symbayes.posterior import Posterior
 from symbayes.specs import require
 
@@ -44,10 +44,12 @@ def place_posterior(posterior: Posterior, mesh: Mesh) -> Posterior:
 def place_state(state: State, mesh: Mesh) -> State:
     """The state with its chains spread over the mesh's chain axis, the rest on every device."""
     everywhere = NamedSharding(mesh, PartitionSpec())
+    over_chains = NamedSharding(mesh, PartitionSpec("chain"))
     return State(
         key=jax.device_put(state.key, everywhere),
-        chains=jax.device_put(state.chains, NamedSharding(mesh, PartitionSpec("chain"))),
+        chain=jax.device_put(state.chain, over_chains),
         shared=jax.device_put(state.shared, everywhere),
+        flight=jax.device_put(state.flight, over_chains),
     )
 
 

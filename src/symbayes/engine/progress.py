@@ -7,7 +7,6 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from rich.console import Console
 from rich.progress import (
@@ -21,6 +20,11 @@ from rich.progress import (
 )
 from rich.table import Column
 from rich.text import Text
+
+from symbayes.engine.job import Block, Job
+from symbayes.engine.method import phase_cost
+from symbayes.engine.plan import Cursor
+from symbayes.engine.sinks import Sink
 
 REFRESHES = 2
 """How often a second the bar is drawn: each time takes a core from the run for about a millisecond."""
@@ -53,24 +57,47 @@ class RateColumn(ProgressColumn):
 
     def render(self, task: Task) -> Text:
         speed = task.finished_speed or task.speed
-        per_block = task.fields["gradients"] / max(task.total or 1, 1)
-        return Text("" if not speed else f"{speed * per_block:,.0f} grad/s", style="dim")
+        return Text("" if not speed else f"{speed:,.0f} grad/s", style="dim")
 
 
 class Bar:
-    """A progress bar over the blocks of a run; silent where it is not wanted."""
+    """A progress bar over the gradients of a run; silent where it is not wanted.
 
-    def __init__(self, description: str, blocks: int, done: int, gradients: float, visible: bool) -> None:
+    How long a phase's units are is known when it begins: until then they count as expected.
+    """
+
+    def __init__(self, job: Job, into: Sink, visible: bool) -> None:
+        self._job = job
+        self._costs = [phase_cost(phase, job.posterior) for phase in job.phases]
+        self._done = self._at(Cursor.read(into.entries[-1]["cursor"]) if into.blocks else Cursor(), 1)
         self._progress = bars(
             TaskProgressColumn(),
             WordColumn(),
             TimeRemainingColumn(compact=True, elapsed_when_finished=True),
             *self._details(),
-            visible=visible,
+            visible=visible and self.share < 1,
         )
-        self._task = self._progress.add_task(
-            description, total=blocks, completed=done, gradients=gradients, note=""
+        self._task = self._progress.add_task(job.method.name, total=self._total, note="")
+        self._progress.update(self._task, completed=self._done)
+
+    @property
+    def _total(self) -> float:
+        last = len(self._costs) - 1
+        return self._at(Cursor(last, self._job.phases[last].units), 1)
+
+    @property
+    def share(self) -> float:
+        """How much of the run is done."""
+        return self._done / max(self._total, 1e-9)
+
+    def _at(self, cursor: Cursor, pieces: int) -> float:
+        """Gradients of all chains up to here."""
+        before = sum(
+            cost * phase.units
+            for cost, phase in zip(self._costs[: cursor.phase], self._job.phases, strict=False)
         )
+        here = self._costs[cursor.phase] * (cursor.unit + cursor.piece / pieces)
+        return (before + here) * self._job.method.chains
 
     def _details(self) -> list[ProgressColumn]:
         """What there is room for beside the bar."""
@@ -86,11 +113,12 @@ class Bar:
     def __exit__(self, *error: object) -> None:
         self._progress.stop()
 
-    def step(self, metrics: Mapping[str, Any]) -> None:
+    def step(self, made: Block, metrics: Mapping[str, float]) -> None:
         """One more block is done."""
-        numbers = {name: value for name, value in metrics.items() if isinstance(value, float)}
-        note = "  ".join(f"{name.replace('_', ' ')} {value:.2g}" for name, value in numbers.items())
-        self._progress.update(self._task, advance=1, note=note)
+        self._costs[made.after.phase] = made.plan.steps * made.phase.gradients_per_step(self._job.posterior)
+        self._done = self._at(made.after, made.plan.pieces)
+        note = "  ".join(f"{name.replace('_', ' ')} {value:.2g}" for name, value in metrics.items())
+        self._progress.update(self._task, total=self._total, completed=self._done, note=note)
 
 
 def wanted(progress: bool | None) -> bool:

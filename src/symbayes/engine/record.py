@@ -12,13 +12,15 @@ from jax.sharding import Mesh
 
 from symbayes import specs, trees
 from symbayes.draws import Draws
+from symbayes.engine.method import Method
 from symbayes.engine.observers import Observer
-from symbayes.engine.protocol import Method
+from symbayes.engine.phase import Phase
 from symbayes.posterior import Posterior
 
 
 def configuration(
     method: Method,
+    phases: Sequence[Phase],
     posterior: Posterior,
     seed: int,
     start: Any,
@@ -28,17 +30,17 @@ def configuration(
 ) -> dict[str, Any]:
     """The content of a run's ``config.json``."""
     return {
-        "format": 1,
+        "format": 2,
         "method": specs.encode(method),
         "posterior": posterior.describe(),
         "seed": seed,
         "start": None if start is None else _start_fingerprint(start),
         "keep": keep,
         "observers": {observer.name: _observer_fingerprint(observer) for observer in observers},
-        "blocks": method.blocks(posterior),
+        "units": [phase.units for phase in phases],
         "derived_from": str(start.path) if isinstance(start, Draws) and start.path else None,
         "versions": specs.installed_versions(),
-        "devices": [jax.devices()[0].device_kind, 1 if mesh is None else mesh.size],
+        "devices": [jax.local_devices()[0].device_kind, 1 if mesh is None else mesh.size],
     }
 
 

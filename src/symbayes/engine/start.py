@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -12,9 +13,49 @@ import numpy as np
 
 from symbayes import trees
 from symbayes.draws import Draws
-from symbayes.engine.protocol import chain_keys
+from symbayes.engine.loop import fresh_variables
+from symbayes.engine.phase import Left
 from symbayes.posterior import Posterior
 from symbayes.specs import require
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Seed, chains, and where they begin: `given` is variables, draws of another run, or None."""
+
+    posterior: Posterior
+    seed: int
+    chains: int
+    given: Any = None
+    key: np.ndarray = field(init=False)
+    """The run's key as plain data, which can be stored."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "key", np.asarray(jax.random.key_data(jax.random.key(self.seed))))
+
+    @cached_property
+    def left(self) -> Left:
+        """What the first phase finds."""
+        return Left(self._variables())
+
+    @cached_property
+    def form(self) -> Left:
+        """The same in shapes and types alone."""
+        return Left(jax.eval_shape(self._variables))
+
+    @cached_property
+    def modes(self) -> np.ndarray:
+        """The mode that each chain is in: its own where it begins afresh, else that of where it begins."""
+        own = np.arange(self.chains, dtype=np.int32)
+        if isinstance(self.given, Draws):
+            known = self.given.stats.get("mode")
+            before = own[: self.given.chains] if known is None else known[:, -1]
+            return np.asarray(before, np.int32)[own % self.given.chains]
+        together = isinstance(self.given, Mapping) and not _stacked(self.posterior, self.chains, self.given)
+        return np.zeros_like(own) if together else own
+
+    def _variables(self) -> Any:
+        return start_variables(self.posterior, jax.random.key(self.seed), self.chains, self.given)
 
 
 def start_variables(posterior: Posterior, key: jax.Array, chains: int, start: Any = None) -> Any:
@@ -53,7 +94,7 @@ def start_variables(posterior: Posterior, key: jax.Array, chains: int, start: An
     return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (chains, *leaf.shape)), start)
 
 
-@functools.partial(jax.jit, static_argnames="chains")
-def fresh_variables(posterior: Posterior, key: jax.Array, chains: int) -> Any:
-    """The network's own initialisation, another one for every chain."""
-    return jax.vmap(posterior.init)(chain_keys(key, chains))
+def _stacked(posterior: Posterior, chains: int, given: Any) -> bool:
+    """Whether given variables have a leading axis over chains."""
+    wanted = trees.shapes(jax.eval_shape(posterior.init, jax.random.key(0)))
+    return trees.shapes(given) == {name: (chains, *shape) for name, shape in wanted.items()}

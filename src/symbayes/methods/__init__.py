@@ -3,9 +3,10 @@
 `METHODS` is the one table of them: it makes the commands and drives the conformance tests.
 """
 
+from symbayes.engine import Method
 from symbayes.methods.ensemble import DeepEnsemble
 from symbayes.methods.hmc import HMC
 
-METHODS: dict[str, type] = {method.name: method for method in (HMC, DeepEnsemble)}
+METHODS: dict[str, type[Method]] = {method.name: method for method in (HMC, DeepEnsemble)}
 
 __all__ = ["HMC", "METHODS", "DeepEnsemble"]

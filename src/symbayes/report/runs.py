@@ -18,9 +18,12 @@ import jax
 import numpy as np
 
 from symbayes.analyse import Comparison
+from symbayes.analyse.bounds import Bounds
 from symbayes.analyse.compare import compare_predictives
+from symbayes.analyse.findings import Findings, investigate
 from symbayes.analyse.mixing import FORMATS as MIXING_FORMATS
 from symbayes.analyse.mixing import mixing
+from symbayes.analyse.progress import Tell, silent
 from symbayes.data import Dataset
 from symbayes.draws import RunError
 from symbayes.engine import Opened, Source, open_run
@@ -30,8 +33,6 @@ from symbayes.report import figures, page, symmetry
 from symbayes.report.comparison import comparison_table, good
 from symbayes.report.contents import Figure, Section, Table
 from symbayes.report.predictions import pair_figures, prediction_sections
-from symbayes.report.symmetry import Bounds, Findings, investigate
-from symbayes.report.symmetry.subject import Tell, silent
 from symbayes.specs import installed_versions, require, require_kind
 
 
@@ -202,9 +203,9 @@ def _traces(name: str, run: Opened) -> list[Figure]:
         burn_in = run.config["method"].get("burn_in", 0)
         before = traces["energy"][:, :burn_in] if "energy" in traces and burn_in else None
         return [figures.traces(stats["energy"], stats.get("acceptance"), before)]
-    if "losses" not in traces:
+    if "loss" not in traces:
         return []
-    losses = traces["losses"]
+    losses = traces["loss"]
     share = np.linspace(0, 100, losses.shape[1] + 1)[1:]
     series = {f"member {i + 1}": (share, member) for i, member in enumerate(losses)}
     title = f"Training of {name}"

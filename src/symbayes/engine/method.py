@@ -1,0 +1,78 @@
+"""The one form of all methods: hyper-parameters, and the phases that they make.
+
+    @method
+    class Langevin(Method):
+        step_size: Positive
+        draws: Count = 200
+        chains: Count = 4
+
+        def phases(self, posterior):
+            return (Diffuse(self.draws, self.step_size),)
+
+The dataclass is the configuration, the options of the command and the record saved with a run.  Fields are
+validated by their types (`symbayes.specs`) when it is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, TypeVar, dataclass_transform
+
+import numpy as np
+
+from symbayes import specs
+from symbayes.engine.phase import Phase
+from symbayes.posterior import Posterior
+
+M = TypeVar("M", bound=type)
+
+
+@dataclass_transform(frozen_default=True)
+def method(cls: M) -> M:
+    """Make a class a method: a frozen dataclass whose fields are validated."""
+    return dataclass(frozen=True)(cls)
+
+
+class Method:
+    """How draws are made: an abstract dataclass, of which `phases` must be given."""
+
+    name: ClassVar[str]
+    """Of its command."""
+    remedy: ClassVar[str]
+    """What to do when numbers stop being finite."""
+    example: ClassVar[str] = ""
+    """Options with which its command is shown in the help."""
+    extends: ClassVar[str | None] = None
+    """The field with more of which a run goes on, if its last phase is open-ended."""
+
+    chains: int
+
+    def __post_init__(self) -> None:
+        specs.validate(self)
+        self.check()
+
+    def check(self) -> None:
+        """Refuse fields that do not fit one another."""
+
+    def resolve(self, posterior: Posterior) -> Method:
+        """The same method with everything that was left open filled in from the posterior."""
+        return self
+
+    def phases(self, posterior: Posterior) -> tuple[Phase, ...]:
+        """What a run goes through; asked of the resolved method."""
+        raise NotImplementedError
+
+    def review(self, traces: Mapping[str, np.ndarray]) -> list[str]:
+        """What a user should be warned of, given the statistics of all units, each (chain, unit)."""
+        return []
+
+
+def kept_draws(phases: tuple[Phase, ...]) -> int:
+    """How many draws of each chain a run gives."""
+    return sum(phase.kept(unit) for phase in phases for unit in range(phase.units))
+
+
+def phase_cost(phase: Phase, posterior: Posterior) -> float:
+    """What a unit is expected to cost one chain, in gradients over all data."""
+    return phase.expected_steps(posterior) * phase.gradients_per_step(posterior)

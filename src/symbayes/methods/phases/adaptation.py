@@ -1,0 +1,56 @@
+"""Step-size adaptation by dual averaging.
+
+After each trial with acceptance a_t, for the target acceptance delta,
+
+    h_t        = (1 - 1/(t + t0)) h_{t-1} + (delta - a_t)/(t + t0)
+    log e_t    = log e_0 - sqrt(t)/gamma h_t
+    log e'_t   = t^-kappa log e_t + (1 - t^-kappa) log e'_{t-1}
+
+Trials use e_t; when adaptation ends, e' is the step size.  The pull is towards the step size that was
+given, not towards ten times it: a user's first guess is better than none.
+
+Reference: Hoffman & Gelman (2014), The No-U-Turn sampler, section 3.2.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from symbayes.pytrees import pytree
+
+T0, GAMMA, KAPPA = 10.0, 0.05, 0.75
+
+
+@pytree
+@dataclass(frozen=True)
+class DualAveraging:
+    """The current step size, its running average, and what moves them."""
+
+    step_size: Any
+    average: Any
+    error: Any
+    trials: Any
+
+    @classmethod
+    def start(cls, step_size: Any) -> DualAveraging:
+        step_size = jnp.float32(step_size)
+        return cls(step_size, step_size, jnp.float32(0), jnp.float32(0))
+
+    def update(self, acceptance: jax.Array, target: jax.Array, initial: jax.Array) -> DualAveraging:
+        """Learn from one trial that started its search at `initial`."""
+        trials = self.trials + 1
+        weight = 1 / (trials + T0)
+        error = (1 - weight) * self.error + weight * (target - acceptance)
+        log_step = jnp.log(initial) - jnp.sqrt(trials) / GAMMA * error
+        forget = trials**-KAPPA
+        average = jnp.exp(forget * log_step + (1 - forget) * jnp.log(self.average))
+        return DualAveraging(jnp.exp(log_step), average, error, trials)
+
+    def settled(self, at_most: jax.Array) -> DualAveraging:
+        """When adaptation ends: the average is the step size."""
+        return dataclasses.replace(self, step_size=jnp.minimum(self.average, at_most))

@@ -1,0 +1,205 @@
+"""Hamiltonian trajectories: a fresh momentum, leapfrog steps, and an exact accept step.
+
+With U(w) = -log density, momentum p ~ N(0, I) and step size e,
+
+    p <- p - e/2 grad U(w);   L times: w <- w + e p, p <- p - e grad U(w);   p <- p + e/2 grad U(w)
+
+and the end is accepted with probability min(1, exp(U(w0) + |p0|^2/2 - U(w) - |p|^2/2)), else the old draw is
+repeated.  The energies' difference is summed from element-wise differences: totals of a large network do not
+fit float32.
+
+Where the prior has one standard deviation, every parameter takes the same step e.  Where its parameters have
+different ones, s, the dynamics is that of the whitened parameters w / s: w takes the step e s, and so does p.
+
+Reference: Neal (2011), MCMC using Hamiltonian dynamics.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+
+from symbayes import trees
+from symbayes.engine.phase import Left, Phase, Tick, phase
+from symbayes.methods.phases.adaptation import DualAveraging
+from symbayes.methods.phases.energies import energies
+from symbayes.posterior import Posterior
+from symbayes.posterior.numerics.sums import compensated
+from symbayes.pytrees import pytree
+
+DIVERGENT = 1000.0
+"""An energy error beyond which a trajectory has left the level set: its step size is too large."""
+
+LARGE = 1 << 16
+"""Numbers in a gradient from which it is finished before the momentum takes it up."""
+
+ROUNDING = 1e-5
+"""Keeps 0.48 / 0.008 at 60 steps, also in float32."""
+
+UNIFORM = 1
+"""Stream of the accept step, apart from that of the momentum."""
+
+
+@pytree
+@dataclass(frozen=True)
+class Resting:
+    """Where a chain is, with the gradient of the log density and the likelihood's terms there."""
+
+    variables: Any
+    gradient: Any
+    likelihood: Any
+
+
+@pytree
+@dataclass(frozen=True)
+class Flying:
+    """A trajectory under way: its momentum is half a step ahead of the position, and the likelihood's terms
+    are as exact as the gradient from which they come."""
+
+    variables: Any
+    gradient: Any
+    likelihood: Any
+    momentum: Any
+
+
+@phase
+class Trajectories(Phase):
+    """Trajectories of all chains, which share a step size.
+
+    Attributes:
+        units: trajectories.
+        step_size: where the search for one begins.
+        trajectory: length of a trajectory, step size times number of steps.
+        target_accept: the mean acceptance probability that the step size is adapted to.
+        longest: the most steps of a trajectory.  One that is cut off there keeps its step size.
+        adapting: whether the step size is being adapted; else it is the one found before.
+        keeps: whether each trajectory ends in a draw.
+    """
+
+    open_ended: ClassVar[bool] = True
+    shown: ClassVar[tuple[str, ...]] = ("acceptance", "step_size")
+
+    units: int
+    step_size: Any
+    trajectory: Any
+    target_accept: Any
+    longest: Any
+    adapting: Any
+    keeps: bool
+
+    def begin(self, posterior: Posterior, left: Left) -> DualAveraging:
+        if isinstance(left.shared, DualAveraging):
+            return left.shared.settled(at_most=self.trajectory)
+        return DualAveraging.start(self.step_size)
+
+    def enter(self, posterior: Posterior, shared: DualAveraging, left: Left, tick: Tick) -> Resting:
+        if isinstance(left.chain, Resting):
+            return left.chain
+        gradient, terms = posterior.gradient_and_terms(left.variables)
+        return Resting(left.variables, gradient, _exact(posterior, left.variables, terms))
+
+    def expected_steps(self, posterior: Posterior) -> int:
+        return leapfrog_steps(self.trajectory, self.step_size)
+
+    def steps(self, posterior: Posterior, shared: DualAveraging) -> jax.Array:
+        """``ceil(trajectory / step size)``."""
+        steps = jnp.ceil(self.trajectory / shared.step_size * (1 - ROUNDING)).astype(jnp.int32)
+        return jnp.clip(steps, 1, self.longest)
+
+    def exact_step(self, posterior: Posterior, shared: DualAveraging) -> jax.Array:
+        """The step size that makes whole steps fill the trajectory."""
+        steps = self.steps(posterior, shared)
+        return jnp.where(steps < self.longest, self.trajectory / steps, shared.step_size)
+
+    def open(self, posterior: Posterior, shared: DualAveraging, chain: Resting, tick: Tick) -> Flying:
+        params = chain.variables["params"]
+        step = _per_parameter(posterior, self.exact_step(posterior, shared), params)
+        momentum = _momentum(tick.key, params)
+        momentum = jax.tree.map(lambda p, e, g: p + e / 2 * g, momentum, step, chain.gradient)
+        return Flying(chain.variables, chain.gradient, chain.likelihood, momentum)
+
+    def step(self, posterior: Posterior, shared: DualAveraging, flight: Flying, tick: Tick) -> Flying:
+        params = flight.variables["params"]
+        step = _per_parameter(posterior, self.exact_step(posterior, shared), params)
+        params = jax.tree.map(lambda w, e, p: w + e * p, params, step, flight.momentum)
+        variables = {**flight.variables, "params": params}
+        gradient, terms = posterior.gradient_and_terms(variables)
+        gradient = jax.tree.map(_settled, gradient)
+        momentum = jax.tree.map(lambda p, e, g: p + e * g, flight.momentum, step, gradient)
+        return Flying(variables, gradient, terms, momentum)
+
+    def close(
+        self, posterior: Posterior, shared: DualAveraging, chain: Resting, flight: Flying, tick: Tick
+    ) -> tuple[Resting, dict[str, jax.Array], jax.Array]:
+        old, new = chain.variables["params"], flight.variables["params"]
+        step_size = self.exact_step(posterior, shared)
+        step = _per_parameter(posterior, step_size, new)
+        end = Resting(
+            flight.variables, flight.gradient, _exact(posterior, flight.variables, flight.likelihood)
+        )
+        potential = posterior.difference_terms(new, old, end.likelihood, chain.likelihood)
+        last = jax.tree.map(lambda p, e, g: p - e / 2 * g, flight.momentum, step, flight.gradient)
+        kinetic = jax.tree.map(lambda a, b: (a - b) * (a + b) / 2, _momentum(tick.key, old), last)
+        log_accept = compensated(*potential, *jax.tree.leaves(kinetic))
+        log_accept = jnp.where(jnp.isnan(log_accept), -jnp.inf, log_accept)
+        accepted = jnp.log(jax.random.uniform(jax.random.fold_in(tick.key, UNIFORM))) < log_accept
+        chain = jax.tree.map(lambda a, b: jnp.where(accepted, b, a), chain, end)
+        acceptance = jnp.minimum(1.0, jnp.exp(log_accept))
+        statistics = {
+            **energies(posterior, chain.variables["params"], chain.likelihood),
+            "acceptance": acceptance,
+            "accepted": accepted,
+            "divergent": log_accept < -DIVERGENT,
+            "step_size": step_size,
+        }
+        return chain, statistics, acceptance
+
+    def learn(self, shared: DualAveraging, evidence: jax.Array, tick: Tick) -> DualAveraging:
+        learned = shared.update(jnp.mean(evidence), self.target_accept, self.step_size)
+        learned = dataclasses.replace(learned, step_size=jnp.minimum(learned.step_size, self.trajectory))
+        return jax.tree.map(lambda new, old: jnp.where(self.adapting, new, old), learned, shared)
+
+    def kept(self, unit: int) -> bool:
+        return self.keeps
+
+
+def leapfrog_steps(trajectory: float, step_size: float) -> int:
+    """Steps in a trajectory at this step size."""
+    return max(1, math.ceil(trajectory / step_size * (1 - ROUNDING)))
+
+
+def _exact(posterior: Posterior, variables: Any, terms: jax.Array) -> jax.Array:
+    """The likelihood for an accept step: float32, whatever the gradient's precision was."""
+    return terms if posterior.precision == "float32" else posterior.likelihood_terms(variables)
+
+
+def _per_parameter(posterior: Posterior, step_size: jax.Array, params: Any) -> Any:
+    """The step of every parameter, each leaf broadcasting to that of `params`."""
+    common = posterior.prior.standard_deviation is not None
+    scales = None if common else posterior.prior.deviations(params)
+    if scales is None:
+        return jax.tree.map(lambda _: step_size, params)
+    return jax.tree.map(lambda scale: step_size * scale, scales)
+
+
+def _momentum(key: jax.Array, params: Any) -> Any:
+    """The momentum with which a trajectory begins.
+
+    The barrier makes it the same numbers wherever it is used: fused into what follows, its last
+    product would be rounded as the rest of the program has it.
+    """
+    return jax.lax.optimization_barrier(trees.random_normal(key, params))
+
+
+def _settled(gradient: jax.Array) -> jax.Array:
+    """The same gradient, computed to its end before it is used where it is large.
+
+    A GPU sums a matrix product in parts; fused with what follows, the last sum reads them across their
+    layout.  A small gradient does not repay a kernel of its own.
+    """
+    return jax.lax.optimization_barrier(gradient) if gradient.size >= LARGE else gradient

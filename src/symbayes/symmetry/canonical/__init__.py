@@ -1,0 +1,1 @@
+"""Canonical forms: scales of unit norm or smallest mass, signs, and order."""

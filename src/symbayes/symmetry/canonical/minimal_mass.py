@@ -1,0 +1,229 @@
+"""The representative of smallest mass: scales that minimise the summed squares of the parameters.
+
+In log-scales s the mass ``f(s) = sum_k m_k exp(2 <e_k, s>)`` is convex; for a unit between incoming and
+outgoing weights its gradient is ``2 (|in|^2 - |out|^2)``, so at the minimum both sides weigh the same.  The
+minimiser is unique where every scale has mass on both sides (Badrinarayanan, Mishra, Cipolla 2015 discuss the
+symmetry; for matrices this is balancing, Osborne 1960).  Solved by Newton's method with conjugate gradients.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from symbayes import trees
+from symbayes.draws import Draws
+from symbayes.symmetry.canonical.masses import Piece, pieces_of, unscaled
+from symbayes.symmetry.group.element import Element, spread
+from symbayes.symmetry.group.group import Symmetry
+from symbayes.symmetry.group.stack import Stack
+
+STEPS = 200
+PRECISION = 1e-12
+"""The gradient norm, relative to the mass, at which a solution is reached."""
+
+Logs = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class MinimalMass:
+    """Draws of smallest mass, the elements that led there, and how well the minimum was found."""
+
+    draws: Draws | trees.Tree
+    elements: Element
+    mass: np.ndarray
+    """The sum of squares of all parameters on which scales act."""
+    gradient_norm: np.ndarray
+
+
+def minimal_mass(draws: Draws | trees.Tree, group: Symmetry) -> MinimalMass:
+    """Bring every draw to the smallest sum of squares that scalings reach."""
+    stack = Stack.of(draws, group)
+    logs = unscaled(group, stack.count)
+    mass, norm = np.zeros(stack.count), np.zeros(stack.count)
+    for ids, flat in stack.blocks():
+        found, mass[ids], norm[ids] = smallest(group, flat)
+        for name, log in found.items():
+            logs[name][ids] = log
+    elements = jax.tree.map(jnp.asarray, stack.elements(log_scales=logs))
+    lead = stack.lead
+    return MinimalMass(stack.moved(elements), elements, mass.reshape(lead), norm.reshape(lead))
+
+
+def smallest(
+    group: Symmetry, flat: Mapping[str, np.ndarray]
+) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
+    """Log-scales of smallest mass for a batch, that mass (of what scales), and its gradient norm."""
+    pieces = pieces_of(group)
+    refuse_one_sided(group, pieces)
+    masses = [piece.measure(flat) for piece in pieces]
+    _refuse_dead(group, pieces, masses)
+    return solve(pieces, masses, unscaled(group, len(next(iter(flat.values())))))
+
+
+def solve(
+    pieces: tuple[Piece, ...],
+    masses: list[np.ndarray],
+    start: Mapping[str, np.ndarray],
+    free: Mapping[str, np.ndarray] | None = None,
+) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
+    """Log-scales of a batch of networks, their mass and its gradient norm; what is not `free` stays."""
+    free = {name: np.ones(np.shape(log), bool) for name, log in start.items()} if free is None else free
+    if not pieces:
+        return dict(start), np.zeros(()), np.zeros(())
+    with jax.enable_x64(True):
+        double = {name: np.asarray(log, np.float64) for name, log in start.items()}
+        logs, mass, norm = _solve(pieces, list(masses), double, dict(free))
+        found = {name: np.asarray(log) for name, log in logs.items()}
+    mass, norm = np.asarray(mass), np.asarray(norm)
+    if np.any(norm > 1e-6 * mass):
+        raise ValueError(
+            "the smallest mass was not reached: some scales have almost no weight on one side; "
+            "use scale='unit-norm'"
+        )
+    return found, mass, norm
+
+
+def balanced(group: Symmetry, flat: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Log-scales of smallest mass for a batch; scales without mass on both sides stay as they are."""
+    pieces = pieces_of(group)
+    masses = [piece.measure(flat) for piece in pieces]
+    start = unscaled(group, len(next(iter(flat.values()))))
+    free = {name: (up > 0) & (down > 0) for name, (up, down) in sides(group, pieces, masses).items()}
+    return solve(pieces, masses, start, free)[0]
+
+
+def sides(
+    group: Symmetry, pieces: tuple[Piece, ...], masses: list[np.ndarray]
+) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """The mass that grows and the mass that shrinks with each scale."""
+    count = len(masses[0]) if masses else 1
+    found = {
+        scale.name: (np.zeros((count, scale.size)), np.zeros((count, scale.size))) for scale in group.scales
+    }
+    for piece, mass in zip(pieces, masses, strict=True):
+        for acting in piece.acting:
+            along = piece.along(mass, acting.places).reshape(count, -1)
+            found[acting.name][acting.exponent < 0][...] += along
+    return found
+
+
+def refuse_one_sided(group: Symmetry, pieces: tuple[Piece, ...]) -> None:
+    """Refuse scales that act on one side only: the mass then falls for ever."""
+    for scale in group.scales:
+        signs = {np.sign(a.exponent) for piece in pieces for a in piece.acting if a.name == scale.name}
+        if len(signs) < 2:
+            raise ValueError(
+                f"the scale {scale.name!r} has no smallest mass: a normaliser makes the function independent "
+                f"of the size of {', '.join(move.path for move in scale.moves)}; use scale='unit-norm'"
+            )
+
+
+def _refuse_dead(group: Symmetry, pieces: tuple[Piece, ...], masses: list[np.ndarray]) -> None:
+    for name, both in sides(group, pieces, masses).items():
+        scale = next(s for s in group.scales if s.name == name)
+        for exponent, side in zip((1, -1), both, strict=True):
+            dead = np.argwhere(side == 0)
+            if len(dead):
+                paths = {move.path for move in scale.moves if move.exponent * exponent > 0}
+                raise ValueError(
+                    f"unit {dead[0][1]} of the scale {name!r} has no smallest mass, since its weights in "
+                    f"{', '.join(sorted(paths))} are all zero; remove the unit or use scale='unit-norm'"
+                )
+
+
+# ---------------------------------------------------------------------- the solver
+
+
+def _scaled(pieces: tuple[Piece, ...], masses: list[jax.Array], logs: Logs) -> list[jax.Array]:
+    """The masses after scaling."""
+    found = []
+    for piece, mass in zip(pieces, masses, strict=True):
+        for acting in piece.acting:
+            factor = jnp.exp(2 * acting.exponent * logs[acting.name])
+            sizes = [mass.shape[place] for place in acting.places]
+            mass = mass * spread(factor.reshape(sizes), acting.places, mass.ndim)
+        found.append(mass)
+    return found
+
+
+def _curvature(pieces: tuple[Piece, ...], masses: list[jax.Array], logs: Logs) -> Logs:
+    """The diagonal of the Hessian, where no scale acts twice on a term."""
+    found = {name: jnp.zeros_like(log) for name, log in logs.items()}
+    for piece, mass in zip(pieces, _scaled(pieces, masses, logs), strict=True):
+        for acting in piece.acting:
+            found[acting.name] += 4 * acting.exponent**2 * piece.along(mass, acting.places).ravel()
+    return found
+
+
+def _dot(a: Logs, b: Logs) -> jax.Array:
+    return sum((jnp.sum(a[name] * b[name]) for name in a), jnp.zeros(()))
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _solve(pieces: tuple[Piece, ...], masses: list[Any], start: Logs, free: Logs) -> Any:
+    return jax.vmap(functools.partial(_solve_one, pieces))(masses, start, free)
+
+
+def _solve_one(pieces: tuple[Piece, ...], masses: list[jax.Array], start: Logs, free: Logs) -> Any:
+    def total(logs: Logs) -> jax.Array:
+        return sum((jnp.sum(mass) for mass in _scaled(pieces, masses, logs)), jnp.zeros(()))
+
+    def only_free(logs: Logs) -> Logs:
+        return {name: jnp.where(free[name], log, 0.0) for name, log in logs.items()}
+
+    def gradient(logs: Logs) -> Logs:
+        return only_free(jax.grad(total)(logs))
+
+    def direction(logs: Logs, slope: Logs) -> Logs:
+        scale = _curvature(pieces, masses, logs)
+        inverse = {name: jnp.where(free[name] & (c > 0), 1 / c, 0.0) for name, c in scale.items()}
+
+        def hessian(v: Logs) -> Logs:
+            return jax.jvp(gradient, (logs,), (only_free(v),))[1]
+
+        def precondition(v: Logs) -> Logs:
+            return {name: inverse[name] * value for name, value in v.items()}
+
+        down = {name: -value for name, value in slope.items()}
+        found = jax.scipy.sparse.linalg.cg(hessian, down, M=precondition, tol=1e-3, maxiter=100)[0]
+        # Where rounding spoilt the conjugate gradients, the preconditioned gradient still leads down.
+        good = _dot(found, slope) < 0
+        return {name: jnp.where(good, value, inverse[name] * down[name]) for name, value in found.items()}
+
+    def step(state):
+        logs, mass, norm, number, _ = state
+        slope = gradient(logs)
+        way = direction(logs, slope)
+        fall = _dot(way, slope)
+        rounding = 1e-14 * mass
+
+        def at(t):
+            return {name: log + t * way[name] for name, log in logs.items()}
+
+        def too_far(t):
+            return ~(total(at(t)) <= mass + 1e-4 * t * fall + rounding) & (t > 1e-10)
+
+        t = jax.lax.while_loop(too_far, lambda t: t / 2, jnp.ones(()))
+        moved = at(t)
+        slope = gradient(moved)
+        # At the very end the mass no longer tells one step from the next, but the gradient does.
+        better = (total(moved) < mass - rounding) | (jnp.sqrt(_dot(slope, slope)) < norm)
+        logs = {name: jnp.where(better, moved[name], log) for name, log in logs.items()}
+        slope = gradient(logs)
+        return logs, total(logs), jnp.sqrt(_dot(slope, slope)), number + 1, ~better
+
+    def unfinished(state):
+        _, mass, norm, number, stuck = state
+        return (norm > PRECISION * mass) & (number < STEPS) & ~stuck
+
+    slope = gradient(start)
+    state = (start, total(start), jnp.sqrt(_dot(slope, slope)), jnp.zeros((), int), jnp.zeros((), bool))
+    logs, mass, norm, _, _ = jax.lax.while_loop(unfinished, step, state)
+    return logs, mass, norm

@@ -1,0 +1,1 @@
+"""Finding permutations, signs and scales in a program, and checking them."""

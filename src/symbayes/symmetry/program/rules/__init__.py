@@ -1,0 +1,1 @@
+"""What each primitive does to axes, signs and scales."""

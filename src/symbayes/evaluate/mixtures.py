@@ -49,8 +49,8 @@ def _distance(m: np.ndarray, sigma: np.ndarray, other: np.ndarray, other_sigma: 
     grid = _grid(m, sigma, other, other_sigma)
     gap, step = _density(m, sigma, grid) - _density(other, other_sigma, grid), grid[1] - grid[0]
     total = np.sum(np.abs(gap)) - (abs(gap[0]) + abs(gap[-1])) / 2
-    # The trapezoidal rule is exact for smooth functions that vanish at their ends, but for the kinks where
-    # the sign changes: there a line crosses zero within a step, and each side ends with a slope
+    # The trapezoidal rule is as good as exact for smooth functions that vanish at their ends, but not at the
+    # kinks where the sign changes: there a line crosses zero within a step, and each side ends with a slope
     # (Euler-Maclaurin).
     where = np.flatnonzero(np.signbit(gap[:-1]) != np.signbit(gap[1:]))
     a, b = np.abs(gap[where]), np.abs(gap[where + 1])

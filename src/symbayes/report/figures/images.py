@@ -54,8 +54,8 @@ def picture_grid(
 ) -> Figure:
     """A row for every example and a column for every kind of picture, (m, height, width) or with channels.
 
-    Pictures are drawn from black at 0 to white at 1.  Those among `maps` hold no pictures but numbers of at
-    least 0: they have colours, the same for the same number in all rows.
+    Pictures are drawn from black at 0 to white at 1.  Those among `maps` hold no pictures but numbers: they
+    have colours from the smallest to the largest of them, the same in all rows.
     """
     rows = {len(pictures) for pictures in columns.values()}
     if len(rows) != 1:
@@ -74,21 +74,27 @@ def picture_grid(
         else:
             grid = drawing.subplots(count, len(columns), squeeze=False)
             for cells, (name, pictures) in zip(grid.T, columns.items(), strict=True):
-                known = pictures[np.isfinite(pictures)]
-                colours, most = ("viridis", known.max(initial=0.0)) if name in maps else ("gray", 1.0)
+                colours, span = ("viridis", _span(pictures)) if name in maps else ("gray", (0.0, 1.0))
                 for cell, picture in zip(cells, pictures, strict=True):
-                    _cell(cell, picture, colours, float(most) or 1.0)
+                    _cell(cell, picture, colours, span)
                 cells[0].set_title(shown(name, 14), fontsize=8, loc="center")
         svg = to_svg(drawing)
     alt = f"{count} test examples as rows of pictures: {listed(list(columns))}."
     return Figure(title, svg, caption + left_out(dropped), alt)
 
 
-def _cell(axes: Axes, picture: np.ndarray, colours: str, most: float) -> None:
+def _span(values: np.ndarray) -> tuple[float, float]:
+    """The smallest and the largest number, or something around a single one."""
+    known = values[np.isfinite(values)]
+    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+    return (low, high) if low < high else (low - 0.5, high + 0.5)
+
+
+def _cell(axes: Axes, picture: np.ndarray, colours: str, span: tuple[float, float]) -> None:
     picture = np.nan_to_num(np.asarray(picture, dtype=np.float64))
     if picture.ndim == 3:
         picture = picture[:, :, 0] if picture.shape[2] == 1 else np.clip(picture, 0, 1)
-    axes.imshow(picture, cmap=colours, vmin=0, vmax=most, interpolation="none")
+    axes.imshow(picture, cmap=colours, vmin=span[0], vmax=span[1], interpolation="none")
     axes.set(xticks=[], yticks=[])
     axes.grid(visible=False)
     axes.spines[:].set_visible(False)

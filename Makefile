@@ -5,13 +5,14 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 CONSTRAINTS = $(shell $(PYTHON) -c 'import sys; print("constraints/python3.11.txt" if sys.version_info < (3, 12) else "constraints/python3.12.txt")')
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --constraint $(CONSTRAINTS)
-SOURCES := src tests benchmarks docs
+BYTE_IDENTICAL := tests/conformance tests/engine/test_resume.py tests/engine/test_kill.py
+QUICK := tests/evaluate tests/distributions tests/draws tests/posterior tests/test_specs.py tests/test_trees.py tests/test_pytrees.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types docs bench constraints clean
+.PHONY: help setup demo test test-rooms test-level test-quick lint types docs bench constraints clean
 
 help:  ## show this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 $(VENV)/.core: pyproject.toml $(wildcard constraints/*.txt)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "symbayes needs Python 3.11 or later; set PYTHON=...")'
@@ -38,8 +39,16 @@ setup: $(VENV)/.dev  ## make the environment with the development tools
 demo: $(VENV)/.core  ## draw from a real posterior on the embedded digits and write a page
 	@$(BIN)/symbayes demo
 
-test: $(VENV)/.dev  ## run the tests
-	@$(BIN)/pytest -n auto --dist loadfile
+test: $(VENV)/.dev test-rooms test-level  ## run all tests
+
+test-rooms: $(VENV)/.dev  ## run the tests of every room
+	@$(BIN)/pytest -n auto --dist loadgroup
+
+test-level: $(VENV)/.dev  ## run what must be byte-identical, compiled as users compile it
+	@SYMBAYES_COMPILER=default $(BIN)/pytest -n auto --dist loadgroup $(BYTE_IDENTICAL)
+
+test-quick: $(VENV)/.dev  ## run the quickest tests, in less than two minutes
+	@$(BIN)/pytest -n auto --dist loadgroup $(QUICK)
 
 lint: $(VENV)/.dev  ## style, formatting, import contracts
 	@$(BIN)/ruff check .

@@ -1,15 +1,19 @@
-"""Types and shapes are checked at run time in every test, on every function of the package."""
+"""Types and shapes are checked at run time in every test, on every function of the package.
+
+``SYMBAYES_COMPILER=default`` compiles as users do; ``make test`` runs what must be byte-identical that way too.
+"""
 
 import os
 from pathlib import Path
 
 # Eight host devices, so that meshes are tested on any machine; a run without a mesh uses the first.  Tests
 # compile far more than they compute, so the compiler does less.
+LEVEL = {"default": "", "quick": "--xla_backend_optimization_level=0"}
 os.environ["XLA_FLAGS"] = " ".join(
     [
         os.environ.get("XLA_FLAGS", ""),
         "--xla_force_host_platform_device_count=8",
-        "--xla_backend_optimization_level=0",
+        LEVEL[os.environ.get("SYMBAYES_COMPILER", "quick")],
     ]
 )
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -81,13 +85,7 @@ def runs(digits: sb.data.Dataset, tmp_path_factory: pytest.TempPathFactory) -> d
         digits.train,
     )
     methods = {
-        "hmc": sb.HMC(
-            step_size=0.01,
-            trajectory=0.05,
-            burn_in=5,
-            draws=8,
-            chains=2,
-        ),
+        "hmc": sb.HMC(step_size=0.01, trajectory=0.05, burn_in=5, draws=8, chains=2),
         "ensemble": sb.DeepEnsemble(epochs=6, chains=3, learning_rate=1e-2),
     }
     for name, method in methods.items():
@@ -116,6 +114,15 @@ def waves() -> tuple[sb.Draws, sb.data.Dataset]:
     )
     method = sb.HMC(step_size=0.005, trajectory=0.02, burn_in=0, draws=10, chains=4)
     return sb.run(method, posterior), sb.data.Dataset("waves", part, part, part, None, (), "sines")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A worker gets whole files, since their tests share what was compiled; the conformance tests of each
+    method are a group of their own."""
+    for item in items:
+        row = getattr(item, "callspec", None) and item.callspec.params.get("row")  # type: ignore[attr-defined]
+        group = f"{item.path}" + (f", {row.name}" if row is not None else "")
+        item.add_marker(pytest.mark.xdist_group(group))
 
 
 def pytest_report_header() -> str:

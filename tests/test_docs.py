@@ -141,6 +141,16 @@ def test_every_page_is_in_the_contents() -> None:
     assert sorted(listed) == sorted(str(page.relative_to(DOCS)) for page in PAGES)
 
 
+def test_generated_pages_are_up_to_date() -> None:
+    spec = importlib.util.spec_from_file_location("generate", DOCS / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    for name, page in module.PAGES.items():
+        assert (DOCS / name).read_text() == page(), f"{name} is not what `python docs/generate.py` makes"
+
+
 def test_reference_names_every_method_option_and_metric() -> None:
     methods, metrics = ((DOCS / f"reference/{name}.md").read_text() for name in ("methods", "metrics"))
     for method in sb.METHODS.values():

@@ -24,9 +24,9 @@ def arrays(draws: int, dtype: type = np.float64) -> dict[str, np.ndarray]:
 
 def on_disk(folder: Path, whole: dict[str, np.ndarray], cuts: list[int]) -> Draws:
     """A run with a shard for each part."""
-    with Run.write(folder, {"blocks": len(cuts) + 1}) as run:
-        for part in segments(whole, cuts):
-            run.commit(part.arrays, part.draws, {"block": np.zeros(1)}, {})
+    with Run.write(folder, {"units": [len(cuts) + 1]}) as run:
+        for number, part in enumerate(segments(whole, cuts), start=1):
+            run.commit(part.arrays, part.draws, cursor={"phase": 0, "unit": number})
     return Run(folder).draws
 
 

@@ -11,7 +11,7 @@ import dataclasses
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +20,7 @@ import jax
 import numpy as np
 from jax.sharding import Mesh
 
+from symbayes.distributions import Mixture, from_arrays, to_arrays
 from symbayes.draws.draws import named_arrays
 from symbayes.engine import loop, placement, states
 from symbayes.engine.loop import Record, State
@@ -71,7 +72,10 @@ class Block:
 
 @dataclass
 class Job:
-    """A method on a posterior, with what follows it."""
+    """A method on a posterior, with what follows it.
+
+    `stopping` says whether the run is about to stop: then the state of the block at hand is stored.
+    """
 
     method: Method
     posterior: Posterior
@@ -80,6 +84,7 @@ class Job:
     keep: int = 1
     mesh: Mesh | None = None
     block_steps: int | None = None
+    stopping: Callable[[], bool] = lambda: False
     phases: tuple[Phase, ...] = field(init=False)
     slots: int = field(init=False)
     _saved: float = field(init=False, default=-np.inf)
@@ -155,31 +160,40 @@ class Job:
 
     def blocks(self, sink: Sink, memories: dict[str, Memory]) -> Iterator[Block]:
         """The blocks that are missing, dispatched one after the other."""
-        cursor, plan, state, left = Cursor(), None, None, self.start.left
+        cursor, plan, state, left = Cursor(), None, None, None
         if sink.blocks:
-            entry = sink.entries[-1]
-            cursor, plan = Cursor.read(entry["cursor"]), Plan(**entry["plan"])
-            like = (self.form(cursor.phase, plan), memories)
-            state, remembered = states.from_arrays(sink.state(), like)
-            state = self._placed(state)
-            memories.update(remembered)
-            if cursor.unit == self.phases[cursor.phase].units:
-                left = self.leave(cursor.phase, state, left)
+            cursor, plan, state, left = self.restored(sink, memories)
         last = max((n for n, phase in enumerate(self.phases) if phase.units), default=0)
         for number, phase in enumerate(self.phases):
             if number < cursor.phase or not phase.units:
                 continue
             if number > cursor.phase or state is None or plan is None:
-                state, plan = self.begin(number, left)
+                state, plan = self.begin(number, left or self.start.left)
                 cursor = Cursor(number, drawn=cursor.drawn)
             while cursor.unit < phase.units:
                 made = self.advance(number, cursor, state, plan)
                 state, cursor = made.state, made.after
                 if cursor.unit == phase.units:
-                    left = self.leave(number, state, left)
+                    left = self.leave(number, state, left or self.start.left)
                     fitted = left.distribution if phase.overrides("fit") else None
                     made = dataclasses.replace(made, distribution=fitted, last=number == last)
                 yield made
+
+    def restored(self, sink: Sink, memories: dict[str, Memory]) -> tuple[Cursor, Plan, State, Left]:
+        """Where a run that was stopped goes on; the observers' `memories` are filled in."""
+        entry = sink.entries[-1]
+        cursor, plan = Cursor.read(entry["cursor"]), Plan(**entry["plan"])
+        like = (self.form(cursor.phase, plan), memories)
+        state, remembered = states.from_arrays(sink.state(), like)
+        state, left = self._placed(state), Left(None)
+        memories.update(remembered)
+        if sink.distribution is not None:
+            fitted = from_arrays(sink.distribution)
+            assert isinstance(fitted, Mixture), "a run keeps its chains' distributions as a mixture"
+            left = Left(None, distribution=fitted.components)
+        if cursor.unit == self.phases[cursor.phase].units:
+            left = self.leave(cursor.phase, state, left)
+        return cursor, plan, state, left
 
     def advance(self, number: int, cursor: Cursor, state: State, plan: Plan) -> Block:
         """The next block of a phase, dispatched."""
@@ -215,7 +229,7 @@ class Job:
             plan=dataclasses.asdict(made.plan),
             state=self._state(made, memories),
             traces=traces if made.units else None,
-            distribution=None if made.distribution is None else states.to_arrays(made.distribution),
+            distribution=None if made.distribution is None else to_arrays(Mixture(made.distribution)),
             metrics={name: float(traces[name].mean(dtype=np.float64)) for name in shown},
         )
         return memories
@@ -225,7 +239,8 @@ class Job:
         whole = (made.state, memories)
         size = sum(leaf.nbytes for leaf in jax.tree.leaves(whole))
         now = time.monotonic()
-        if not made.last and now - self._saved < size / STATE_BYTES_PER_SECOND:
+        soon = now - self._saved < size / STATE_BYTES_PER_SECOND
+        if soon and not made.last and not self.stopping():
             return None
         self._saved = now
         return states.to_arrays(whole)

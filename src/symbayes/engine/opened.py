@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from symbayes import data, networks, specs, symmetry
+from symbayes.distributions import Distribution, from_arrays
 from symbayes.draws import Draws, Run, RunError
 from symbayes.networks import Network
 from symbayes.posterior import Posterior, Predictive, likelihoods, priors
@@ -47,7 +48,7 @@ class Opened:
     config: Mapping[str, Any]
     path: Path | None = None
     traces: Mapping[str, np.ndarray] = field(default_factory=dict)
-    distribution: Any = None
+    distribution: Distribution | None = None
 
     @property
     def method(self) -> str:
@@ -134,4 +135,5 @@ def open_run(what: str | Path | Run | Draws | Opened) -> Opened:
         run.config,
         run.path,
         run.traces,
+        None if run.distribution is None else from_arrays(run.distribution),
     )

@@ -27,6 +27,7 @@ from typing import Any, ClassVar, TypeVar, dataclass_transform
 import jax
 import numpy as np
 
+from symbayes.distributions import Distribution
 from symbayes.posterior import Posterior
 from symbayes.pytrees import pytree
 
@@ -163,7 +164,7 @@ class Phase:
         """The draw of a unit that ends in one, and statistics beside those of the unit."""
         return chain.variables, {}
 
-    def fit(self, posterior: Posterior, shared: Shared, chain: Chain) -> Any:
+    def fit(self, posterior: Posterior, shared: Shared, chain: Chain) -> Distribution | None:
         """The distribution that one chain has found when the phase ends, or None."""
         return None
 

@@ -13,6 +13,7 @@ import numpy as np
 from jax.sharding import Mesh
 
 from symbayes import specs
+from symbayes.distributions import from_arrays
 from symbayes.draws import Draws, Origin, Run
 from symbayes.engine import placement
 from symbayes.engine.job import Diverged, Job
@@ -91,18 +92,20 @@ def run(
         _work(job, into, store, progress)
         for warning in method.review(into.traces):
             warnings.warn(warning, stacklevel=2)
-        origin = Origin(config, posterior, into.traces, into.distribution)
+        fitted = None if into.distribution is None else from_arrays(into.distribution)
+        origin = Origin(config, posterior, into.traces, fitted)
         return dataclasses.replace(into.draws, origin=origin)
 
 
 def _work(job: Job, into: Sink, store: str | Path | None, progress: bool | None) -> None:
     """All blocks that are missing, and what the observers made of them."""
     with interrupt_after_block() as interrupt, Bar(job, into, wanted(progress)) as bar:
+        job.stopping = lambda: interrupt.asked
         observed: dict[str, Memory] = {}
         for made, memories in job.work(into):
             observed = memories
             bar.step(made, into.entries[-1]["metrics"])
-            if interrupt.asked and not made.last:
+            if interrupt.asked and not made.last and into.entries[-1]["state"]:
                 raise Stopped(_stopped_message(bar.share, store))
     for observer in job.observers:
         if observed:

@@ -45,7 +45,8 @@ class MemorySink:
             self._traces.setdefault(name, []).append(array)
         if parts.get("distribution") is not None:
             self.distribution = dict(parts["distribution"])
-        self.entries.append({"block": self.blocks, "metrics": dict(parts.get("metrics") or {})})
+        kept = {"metrics": dict(parts.get("metrics") or {}), "state": parts.get("state") is not None}
+        self.entries.append({"block": self.blocks, **kept})
 
     def save_observed(self, name: str, arrays: Mapping[str, Any]) -> None:
         self._observed[name] = dict(arrays)

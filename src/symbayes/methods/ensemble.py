@@ -2,7 +2,11 @@
 
 Each member is trained by mini-batches to a maximum of the posterior density
 (`methods/phases/train.py` has the loss), from its own initialisation and in its own order.  The members are
-chains with one draw each.
+chains with one draw each.  They are modes, not draws: their spread is not the posterior's.
+
+A temperature changes nothing where it tempers the whole posterior; where it tempers the likelihood only, the
+prior's term is multiplied by it.  The statistic of every epoch is `loss`; draws also have `energy` and
+`log_likelihood`.
 
 References: Lakshminarayanan, Pritzel & Blundell (2017), Simple and scalable predictive uncertainty
 estimation using deep ensembles; Kingma & Ba (2015), Adam.

@@ -11,8 +11,8 @@ from symbayes.analyse.barriers import Barriers
 from symbayes.analyse.compactness import Compactness, Row
 from symbayes.analyse.findings import Findings
 from symbayes.analyse.pruning import Curve
+from symbayes.evaluate import FORMATS
 from symbayes.report import figures
-from symbayes.report.compare import FORMATS
 from symbayes.report.contents import Cell, Figure, Section, Table
 
 CONTROL = "prior, aligned (control)"

@@ -6,7 +6,6 @@ i is ``max_s sum_x prod_{k in x} s_k G_x[i, j]`` over the signs s; the permutati
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -20,8 +19,11 @@ Pattern = frozenset[str]
 
 
 def sign_choices(names: Sequence[str]) -> list[dict[str, int]]:
-    """All values of some signs, all positive first."""
-    return [dict(zip(names, signs, strict=True)) for signs in itertools.product((1, -1), repeat=len(names))]
+    """All values of some signs, by number: where bit k of the number is set, the k-th sign is negative."""
+    return [
+        {name: -1 if number >> k & 1 else 1 for k, name in enumerate(names)}
+        for number in range(2 ** len(names))
+    ]
 
 
 def weight(pattern: Iterable[str], choice: Mapping[str, int]) -> int:
@@ -29,8 +31,38 @@ def weight(pattern: Iterable[str], choice: Mapping[str, int]) -> int:
     return int(np.prod([choice.get(name, 1) for name in pattern], dtype=int))
 
 
+def together(patterns: Iterable[Pattern], names: Sequence[str]) -> list[list[str]]:
+    """The named signs in groups: two that act on one term, or are linked by others that do, share a group."""
+    groups = [[name] for name in names]
+    for pattern in patterns:
+        met = [group for group in groups if not pattern.isdisjoint(group)]
+        if len(met) > 1:
+            groups = [group for group in groups if group not in met]
+            groups.append([name for name in names if any(name in group for group in met)])
+    return groups
+
+
 def best_signs(grams: Mapping[Pattern, np.ndarray], names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """The best value of every pair over the named signs, and the number of the choice that gives it."""
+    """The best value of every pair over the named signs, and the number of the choice that gives it.
+
+    Groups of signs that share no term are chosen apart, so that many signs cost no more than their groups.
+    """
+    apart = together(grams, names)
+    values = sum((gram for pattern, gram in grams.items() if pattern.isdisjoint(names)), np.zeros(()))
+    numbers = np.zeros((), np.int8 if len(names) < 8 else np.int64)
+    for group in apart:
+        found, chosen = _best_of_group(
+            {pattern: gram for pattern, gram in grams.items() if not pattern.isdisjoint(group)}, group
+        )
+        values = values + found
+        for k, name in enumerate(group):
+            numbers = numbers | ((chosen >> k & 1).astype(numbers.dtype) << names.index(name))
+    return values, np.broadcast_to(numbers, values.shape)
+
+
+def _best_of_group(
+    grams: Mapping[Pattern, np.ndarray], names: Sequence[str]
+) -> tuple[np.ndarray, np.ndarray]:
     values, chosen = np.zeros(()), np.zeros((), np.int8)
     for number, choice in enumerate(sign_choices(names)):
         value = sum((weight(pattern, choice) * gram for pattern, gram in grams.items()), np.zeros(()))

@@ -8,9 +8,9 @@ import numpy as np
 
 from symbayes.symmetry.group import Symmetry
 from symbayes.symmetry.masses import unscaled
-from symbayes.symmetry.minimal_mass import balanced
+from symbayes.symmetry.minimal_mass import balanced, minimal_mass_of_all
 from symbayes.symmetry.stack import Stack
-from symbayes.symmetry.unit_norm import unit_norm
+from symbayes.symmetry.unit_norm import unit_norm, unit_norm_of_all
 
 
 def require_scale(scale: str | None) -> None:
@@ -24,6 +24,15 @@ def log_scales(scale: str | None, group: Symmetry, flat: Mapping[str, np.ndarray
     if scale is None or not group.scales:
         return unscaled(group, len(next(iter(flat.values()))))
     return (balanced if scale == "minimal-mass" else unit_norm)(group, flat)
+
+
+def canonical_scales(
+    scale: str | None, group: Symmetry, flat: Mapping[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    """The log-scales that bring a batch to a form, dead units included: the same for the whole orbit."""
+    if scale is None or not group.scales:
+        return unscaled(group, len(next(iter(flat.values()))))
+    return (minimal_mass_of_all if scale == "minimal-mass" else unit_norm_of_all)(group, flat)
 
 
 def log_scales_of_one(

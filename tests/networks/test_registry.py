@@ -24,6 +24,7 @@ from symbayes.networks import (
     ResNetFRN,
     from_functions,
     from_name,
+    from_spec,
     make,
     transformer,
 )

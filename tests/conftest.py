@@ -86,13 +86,7 @@ def runs(digits: sb.data.Dataset, tmp_path_factory: pytest.TempPathFactory) -> d
         digits.train,
     )
     methods = {
-        "hmc": sb.HMC(
-            step_size=0.01,
-            trajectory=0.05,
-            burn_in=5,
-            draws=8,
-            chains=2,
-        ),
+        "hmc": sb.HMC(step_size=0.01, trajectory=0.05, burn_in=5, draws=8, chains=2),
         "ensemble": sb.DeepEnsemble(epochs=6, chains=3, learning_rate=1e-2),
     }
     for name, method in methods.items():

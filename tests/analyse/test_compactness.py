@@ -9,7 +9,7 @@ from symbayes import evaluate, trees
 from symbayes.analyse.compactness import RANKS, compactness, held_out, possible_ranks
 from symbayes.analyse.predictions import predictive_of, sampled_predictive
 from symbayes.distributions import Gaussian, mean_network
-from symbayes.engine import Opened
+from symbayes.engine import Opened, open_run
 from symbayes.posterior import CategoricalPredictive
 
 
@@ -79,3 +79,20 @@ def test_ranks_are_bounded_by_the_weights_of_a_tiny_network() -> None:
     assert possible_ranks(RANKS, draws.select(draws=slice(0, 5))) == [0, 4, 19]
     for rank in possible_ranks(RANKS, draws):
         assert Gaussian.fit(draws, rank).rank == rank
+
+
+def test_numbers_of_standardised_targets_are_in_their_own_units(
+    waves: tuple[sb.Draws, sb.data.Dataset],
+) -> None:
+    """``y = 3 z + 2`` has three times the RMSE, and log 3 nats more of NLL."""
+    draws, data = waves
+    run, parts = open_run(draws), held_out(draws)
+    assert parts is not None
+    scaling = sb.data.Scaling(np.array([2.0]), np.array([3.0]))
+    plain, scaled = (
+        compactness(run, {"raw": parts[0]}, parts[1], data.test, ranks=(0,), samples=2, scaling=s).rows
+        for s in (None, scaling)
+    )
+    for one, other in zip(plain, scaled, strict=True):
+        np.testing.assert_allclose(other.scores["RMSE"], 3 * one.scores["RMSE"], rtol=1e-5)
+        np.testing.assert_allclose(other.scores["NLL"], one.scores["NLL"] + np.log(3), rtol=1e-5)

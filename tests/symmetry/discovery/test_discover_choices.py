@@ -95,6 +95,44 @@ def test_examples_may_choose_each_at_its_own_scale():
     assert largest_change(group, apply, variables, inputs(50, 3)) < 1e-9
 
 
+@pytest.mark.parametrize(("fill", "free"), [(0.0, 1), (3.0, 0), (np.nan, 1)])
+def test_what_stands_for_missing_rows_has_its_own_scale(fill, free):
+    """Units looked up, one beyond the end: a number in its place fixes their scale and sign."""
+
+    def apply(v, x):
+        rows = jnp.take(x @ v["a"], jnp.array([0, 9, 1, 2]), axis=-1, mode="fill", fill_value=fill)
+        return jnp.where(jnp.isnan(rows), 0, rows) @ v["b"]
+
+    variables = draw({"a": (3, 4), "b": (4, 2)})
+    group = discover(apply, variables, inputs(6, 3))
+    assert (group.sign_bits, group.scale_dimension, group.dropped) == (free, free, ())
+
+
+def read_at(h, start):
+    return jax.lax.dynamic_slice(h, (0, start), (len(h), 2))
+
+
+def written_at(h, start):
+    return jax.lax.dynamic_update_slice(h, h[:, :2], (0, start))
+
+
+@pytest.mark.parametrize("at", [read_at, written_at])
+def test_a_place_that_is_computed_ties_what_it_is_computed_from(at):
+    """The place is that of the largest of 4 gates: these stay in order, with one scale; and 4 ReLU units in a
+    place that matters, with one.
+    """
+
+    def apply(v, x):
+        h = jax.nn.relu(x @ v["a"])
+        return at(h, jnp.argmax((x @ v["gate"]).sum(0))).sum(1, keepdims=True) * v["out"]
+
+    variables = draw({"a": (3, 4), "gate": (3, 4), "out": (2,)})
+    group = discover(apply, variables, inputs(6, 3))
+    assert (group.log10_permutations, group.sign_bits, group.dropped) == (0, 0, ())
+    assert group.scale_dimension == 2
+    assert largest_change(group, apply, variables, inputs(6, 3)) < 1e-9
+
+
 def test_choices_are_tried_at_many_points():
     seen = []
 

@@ -32,7 +32,9 @@ def uncertain_images(
             blank(drawing.add_subplot(), "no pictures to draw")
         grid = drawing.add_gridspec(max(len(images), 1), 2, width_ratios=[1, 3.6])
         for row, image in enumerate(images):
-            _picture(drawing.add_subplot(grid[row, 0]), image, names[labels[row]])
+            # A long name has a line of its own: beside "true:" it would leave the canvas.
+            label = ("true:\n" if slanted else "true: ") + names[labels[row]]
+            _picture(drawing.add_subplot(grid[row, 0]), image, label)
             bars = {name: np.nan_to_num(p[row], posinf=0.0, neginf=0.0) for name, p in probs.items()}
             _bars(drawing.add_subplot(grid[row, 1]), bars, int(labels[row]), names, slanted)
         patches = [Patch(color=pen(index).color) for index in range(len(probs))]
@@ -124,7 +126,7 @@ def _picture(axes: Axes, image: np.ndarray, label: str) -> None:
     axes.imshow(image, cmap="gray", vmin=0, vmax=1, interpolation="none")
     axes.set(xticks=[], yticks=[])
     axes.grid(visible=False)
-    axes.set_xlabel(f"true: {label}", labelpad=3)
+    axes.set_xlabel(label, labelpad=3)
     axes.spines[:].set_visible(False)
 
 

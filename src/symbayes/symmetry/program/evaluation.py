@@ -128,6 +128,7 @@ def difference(a: list[np.ndarray], b: list[np.ndarray]) -> float:
     """The largest absolute difference between two lists of outputs; infinite where one is not finite."""
     worst = 0.0
     for x, y in zip(a, b, strict=True):
-        gap = np.where(x == y, 0.0, np.abs(x - y))  # equal infinities, as of a mask, do not differ
+        with np.errstate(invalid="ignore"):
+            gap = np.where(x == y, 0.0, np.abs(x - y))  # equal infinities, as of a mask, do not differ
         worst = max(worst, float(np.max(np.where(np.isnan(gap), np.inf, gap), initial=0.0)))
     return worst

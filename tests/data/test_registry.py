@@ -20,7 +20,8 @@ CONTENTS = {
 
 def test_an_unknown_name():
     with pytest.raises(
-        ValueError, match=r"'minst' \(did you mean 'mnist'\?\); the known ones are digits, mnist"
+        ValueError,
+        match=r"'minst' \(did you mean 'mnist'\?\); the known ones are digits, digits-halves, mnist",
     ):
         data.load("minst")
     with pytest.raises(ValueError, match="no dataset is called 'qqqqqq'; the known"):
@@ -94,6 +95,8 @@ def test_sizes_are_what_a_network_is_made_with():
     assert data.load("digits").sizes == {"outputs": 10}
     regression = replace(data.load("digits"), classes=None, test=data.Examples(None, np.zeros((4, 3))))
     assert regression.sizes == {"outputs": 3}
+    pixels = replace(regression, classes=2, test=data.Examples(None, np.zeros((4, 8, 3), int)))
+    assert pixels.sizes == {"outputs": (8, 3, 2)}
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluate.oracles import CASES, ORACLES
 from symbayes.evaluate import FORMATS, METRICS, Metric
 from symbayes.evaluate.metrics import chosen, find
+
+from .oracles import CASES, ORACLES
 
 ROWS = [(row, kind) for row in METRICS for kind in row.kinds]
 IDS = [f"{row.name}-{kind}" for row, kind in ROWS]

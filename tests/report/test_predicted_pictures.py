@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import symbayes as sb
+from symbayes.analyse import Bounds
 from symbayes.report import figures
 from symbayes.report.predictions import CALIBRATION, UNSURE
-from symbayes.report.symmetry import Bounds
 
 SMALL = Bounds(draws=8, weights=100, examples=20, samples=2, pairs=1, steps=3)
 HMC = sb.HMC(step_size=2e-3, trajectory=1e-2, burn_in=2, draws=5, chains=2, adapt=False)

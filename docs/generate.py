@@ -14,6 +14,8 @@ from pathlib import Path
 
 import symbayes as sb
 from symbayes.engine import Method
+from symbayes.evaluate import METRICS, Metric
+from symbayes.evaluate.metric import NEEDS
 
 DOCS = Path(__file__).parent
 NOTE = "<!-- Made from the code by `python docs/generate.py`: change the docstrings there. -->\n"
@@ -94,7 +96,36 @@ def _table(kind: type[Method], attributes: str) -> str:
     return "\n".join(rows)
 
 
-PAGES: dict[str, Callable[[], str]] = {"reference/methods.md": methods}
+BEGIN, END = "<!-- METRICS begins -->", "<!-- METRICS ends -->"
+KINDS = {"classes": "Classes", "reals": "Real targets"}
+
+
+def metrics() -> str:
+    """The page of metrics with the table METRICS between its marks; the rest is written by hand."""
+    before, _, rest = (DOCS / "reference/metrics.md").read_text().partition(BEGIN)
+    after = rest.partition(END)[2]
+    columns = ("metric", "what it is", "function", "better", "needs", "reference")
+    parts = []
+    for kind, title in KINDS.items():
+        rows = [columns, ("---",) * len(columns), *(_metric(row) for row in METRICS if kind in row.kinds)]
+        parts += [f"### {title}", "\n".join(f"| {' | '.join(row)} |" for row in rows)]
+    return "\n\n".join([f"{before}{BEGIN}", *parts, f"{END}{after}"])
+
+
+def _metric(row: Metric) -> tuple[str, ...]:
+    arguments = ", ".join(inspect.signature(row.function).parameters)
+    near = isinstance(row.better, float)
+    return (
+        f"`{row.name}`" + ("" if row.shown else " (if named)"),
+        row.description,
+        f"`{row.function.__name__}({arguments})`",
+        f"near {row.better:{row.format}}" if near else str(row.better or "–"),
+        ", ".join(NEEDS[need] for need in row.needs) or "–",
+        row.paper or "–",
+    )
+
+
+PAGES: dict[str, Callable[[], str]] = {"reference/methods.md": methods, "reference/metrics.md": metrics}
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
 """Types and shapes are checked at run time in every test, on every function of the package.
 
-``SYMBAYES_COMPILER=default`` compiles as users do; ``make test`` runs what must be byte-identical that way too.
+``SYMBAYES_COMPILER=default`` compiles as users do; ``make test`` runs what must be byte-identical that way
+too.
 """
 
 import os
+from pathlib import Path
 
 # Eight host devices, so that meshes are tested on any machine; a run without a mesh uses the first.  Tests
 # compile far more than they compute, so the compiler does less.
@@ -71,6 +73,48 @@ def linear() -> tuple[sb.Posterior, np.ndarray, np.ndarray]:
     covariance = np.linalg.inv(precision)
     mean = covariance @ design.T @ y[:, 0].astype(np.float64) / noise**2
     return posterior, mean, covariance
+
+
+@pytest.fixture(scope="session")
+def runs(digits: sb.data.Dataset, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A short HMC run and a short ensemble on digits."""
+    folder = tmp_path_factory.mktemp("runs")
+    posterior = sb.Posterior(
+        sb.networks.mlp(hidden=(6,), outputs=10),
+        sb.likelihoods.Categorical(),
+        sb.priors.Normal(scale=0.5),
+        digits.train,
+    )
+    methods = {
+        "hmc": sb.HMC(step_size=0.01, trajectory=0.05, burn_in=5, draws=8, chains=2),
+        "ensemble": sb.DeepEnsemble(epochs=6, chains=3, learning_rate=1e-2),
+    }
+    for name, method in methods.items():
+        sb.run(method, posterior, store=folder / name, about={"data": "digits"})
+    return {name: folder / name for name in methods}
+
+
+@pytest.fixture(scope="session")
+def findings(runs: dict[str, Path], digits: sb.data.Dataset) -> dict[str, sb.analyse.Findings]:
+    """What is found about the two runs when little is looked at."""
+    bounds = sb.analyse.Bounds(samples=4, steps=5, examples=150)
+    found = {name: sb.analyse.investigate(path, digits, bounds) for name, path in runs.items()}
+    return {name: result for name, result in found.items() if result is not None}
+
+
+@pytest.fixture(scope="session")
+def waves() -> tuple[sb.Draws, sb.data.Dataset]:
+    """Four chains of 10 draws in memory, of a network with 13 weights that learns a sine."""
+    x = np.random.default_rng(0).normal(size=(40, 2)).astype(np.float32)
+    part = sb.data.Examples(x, np.sin(x[:, :1]).astype(np.float32))
+    posterior = sb.Posterior(
+        sb.networks.mlp(hidden=(3,), outputs=1, activation="tanh"),
+        sb.likelihoods.Gaussian(scale=0.1),
+        sb.priors.Normal(scale=1.0),
+        part,
+    )
+    method = sb.HMC(step_size=0.005, trajectory=0.02, burn_in=0, draws=10, chains=4)
+    return sb.run(method, posterior), sb.data.Dataset("waves", part, part, part, None, (), "sines")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -62,6 +62,14 @@ def test_an_ensemble_starts_where_hmc_ended(sampled: Path, tmp_path: Path) -> No
 def test_evaluate_and_report(sampled: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["evaluate", str(sampled)]) == 0
     assert re.search(r"accuracy.*NLL.*Brier.*ECE", capsys.readouterr().out)
+    assert main(["evaluate", str(sampled), "--metrics", "ace", "NLL"]) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"ACE.*NLL", shown)
+    assert "accuracy" not in shown
+    assert main(["evaluate", str(sampled), "--metrics", "acuracy"]) == 2
+    assert "did you mean 'accuracy'?" in capsys.readouterr().err
+    assert main(["evaluate", str(sampled), "--ood", "digits-halves"]) == 2
+    assert "--ood digits-halves has inputs of shape (8, 4, 1)" in capsys.readouterr().err
     page = tmp_path / "page.html"
     assert main(["report", str(sampled), "--out", str(page)]) == 0
     assert page.as_uri() in capsys.readouterr().out.replace("\n", "")

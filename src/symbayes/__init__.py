@@ -4,13 +4,14 @@ and measures what is left.
     data -> posterior -> method -> draws -> symmetry -> distributions -> evaluate -> report
 """
 
-from symbayes import data, distributions, evaluate, networks, symmetry, trees
+from symbayes import analyse, data, distributions, evaluate, networks, symmetry, trees
+from symbayes.analyse import compare
 from symbayes.draws import Draws, Run, RunError
 from symbayes.engine import Diverged, Moments, Opened, Predictions, Stopped, estimate, make_mesh, run
 from symbayes.engine import open_run as open  # as in symbayes.open(folder)
 from symbayes.methods import HMC, METHODS, DeepEnsemble
 from symbayes.posterior import Posterior, likelihoods, priors
-from symbayes.report import Report, compare
+from symbayes.report import Report
 
 __all__ = [
     "HMC",
@@ -26,6 +27,7 @@ __all__ = [
     "Run",
     "RunError",
     "Stopped",
+    "analyse",
     "compare",
     "data",
     "distributions",

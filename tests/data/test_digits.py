@@ -35,3 +35,13 @@ def test_the_whole_training_set():
 def test_too_large_a_validation_part():
     with pytest.raises(ValueError, match=r"0\.\.1437"):
         data.load("digits", validation=1438)
+
+
+def test_halves_are_those_of_the_same_images():
+    digits, halves = data.load("digits"), data.load("digits-halves")
+    for part in ("train", "validation", "test"):
+        whole, cut = getattr(digits, part), getattr(halves, part)
+        assert cut.x.shape == cut.y.shape == (len(whole), 8, 4, 1)
+        np.testing.assert_array_equal(np.concatenate([cut.x, cut.y], axis=2), whole.x)
+    assert halves.classes is None
+    assert halves.sizes == {"outputs": (8, 4, 1)}

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,7 +20,8 @@ CONTENTS = {
 
 def test_an_unknown_name():
     with pytest.raises(
-        ValueError, match=r"'minst' \(did you mean 'mnist'\?\); the known ones are digits, mnist"
+        ValueError,
+        match=r"'minst' \(did you mean 'mnist'\?\); the known ones are digits, digits-halves, mnist",
     ):
         data.load("minst")
     with pytest.raises(ValueError, match="no dataset is called 'qqqqqq'; the known"):
@@ -93,6 +95,8 @@ def test_sizes_are_what_a_network_is_made_with():
     assert data.load("digits").sizes == {"outputs": 10}
     regression = replace(data.load("digits"), classes=None, test=data.Examples(None, np.zeros((4, 3))))
     assert regression.sizes == {"outputs": 3}
+    pixels = replace(regression, classes=2, test=data.Examples(None, np.zeros((4, 8, 3), int)))
+    assert pixels.sizes == {"outputs": (8, 3, 2)}
 
 
 @pytest.mark.parametrize(
@@ -161,6 +165,21 @@ def test_listing(monkeypatch, tmp_path):
     assert listing["digits"].embedded
     assert not listing["imdb"].fetchable
     assert sum(name.startswith("uci-") for name in listing) == 9
+
+
+@pytest.mark.parametrize(
+    ("verified_by", "problem", "verdict"),
+    [
+        ("sha256", "", "right (checked by sha256)"),
+        ("size", "", "right (checked by size)"),
+        ("nothing", "", "nothing was checked"),
+        ("sha256", "should hold 3 bytes, holds 2", "should hold 3 bytes, holds 2"),
+    ],
+)
+def test_a_verdict_claims_no_more_than_was_checked(verified_by, problem, verdict):
+    found = data.FileCheck(Path("file"), verified_by, problem).verdict
+    assert verdict in found
+    assert ("right" in found) == (not problem and verified_by != "nothing")
 
 
 def test_the_catalogue_is_consistent():

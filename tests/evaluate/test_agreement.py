@@ -36,4 +36,4 @@ def test_bad_input_is_refused(distance):
     with pytest.raises(ValueError, match="q must sum to one"):
         distance(np.eye(2), np.ones((2, 2)))
     with pytest.raises(ValueError, match="p must have shape"):
-        distance(np.full((2, 2, 2), 0.5), np.eye(2))
+        distance(np.full(2, 0.5), np.eye(2))

@@ -10,7 +10,16 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.stats import kstest, norm
 
-from symbayes.evaluate import coverage, mixture_cdf, mixture_log_density, mixture_nll, rmse
+from symbayes.evaluate import (
+    coverage,
+    mean_distance,
+    mixture_cdf,
+    mixture_log_density,
+    mixture_nll,
+    mixture_quantile,
+    mixture_total_variation,
+    rmse,
+)
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -125,3 +134,44 @@ def test_level_is_a_probability(level: float):
 def test_bad_regression_input_is_refused(score: Any, means: Any, scale: Any, y: Any, message: str):
     with pytest.raises(ValueError, match=message):
         score(means, scale, y)
+
+
+@settings(deadline=None, max_examples=20)
+@given(SEEDS, st.floats(0.001, 0.999))
+def test_quantiles_are_where_the_probability_is(seed: int, q: float):
+    rng = np.random.default_rng(seed)
+    means, scale = 5 * rng.normal(size=(4, 3, 2, 2)), rng.uniform(0.01, 2, size=(4, 3, 2, 2))
+    found = mixture_quantile(means, scale, q)
+    assert found.shape == (3, 2, 2)
+    np.testing.assert_allclose(mixture_cdf(means, scale, found), q, atol=1e-9)
+
+
+def test_distances_of_two_normals_in_closed_form():
+    """Between N(0, 1) and N(t, 1) the total variation is 2 Phi(t/2) - 1."""
+    zero = np.zeros((1, 1, 1))
+    for t in (0.0, 0.5, 0.77, 2.0, 30.0):
+        assert mixture_total_variation(zero, 1.0, zero + t, 1.0) == pytest.approx(
+            2 * norm.cdf(t / 2) - 1, abs=1e-5
+        )
+        assert mean_distance(zero, 1.0, zero + t, 2.0) == pytest.approx(t / 2)
+
+
+def test_many_outputs_are_thinned_to_bound_the_work(monkeypatch: pytest.MonkeyPatch):
+    rng = np.random.default_rng(0)
+    means = rng.normal(size=(3, 50, 1))
+    everything = mixture_total_variation(means, 1.0, means + 0.5, 1.0)
+    monkeypatch.setattr("symbayes.evaluate.mixtures.WORK", 6 * 200 * 10)
+    some = mixture_total_variation(means, 1.0, means + 0.5, 1.0)
+    assert some != everything
+    assert some == pytest.approx(everything, abs=0.05)
+
+
+def test_mixtures_that_cannot_be_compared_are_refused():
+    zero = np.zeros((2, 3, 1))
+    for distance in (mean_distance, mixture_total_variation):
+        with pytest.raises(ValueError, match="means and other_means must have one shape but for the draws"):
+            distance(zero, 1.0, np.zeros((2, 4, 1)), 1.0)
+        with pytest.raises(ValueError, match="other_scale must be positive"):
+            distance(zero, 1.0, zero, 0.0)
+    with pytest.raises(ValueError, match=r"q is a probability between 0 and 1, not 1\.0"):
+        mixture_quantile(zero, 1.0, 1.0)

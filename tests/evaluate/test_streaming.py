@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from symbayes.evaluate import RunningMoments, RunningPredictive, entropy, mutual_information
+from symbayes.evaluate import RunningMixture, RunningMoments, RunningPredictive, entropy, mutual_information
 from symbayes.evaluate.streaming import CACHED
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -41,6 +41,28 @@ def test_moments_do_not_depend_on_the_blocks(seed: int, cuts: list[int], draws: 
     np.testing.assert_allclose(result.variance, x.var(axis=0, ddof=1), rtol=1e-7)
 
 
+@settings(deadline=None, max_examples=30)
+@given(SEEDS, CUTS, st.integers(1, 30), st.booleans(), st.sampled_from([(), (2, 3)]))
+def test_mixture_does_not_depend_on_the_blocks(
+    seed: int, cuts: list[int], draws: int, predicted: bool, positions: tuple[int, ...]
+):
+    rng = np.random.default_rng(seed)
+    shape = (4, *positions, 2)
+    means = rng.normal(size=(draws, *shape))
+    noise = rng.uniform(0.1, 2, size=means.shape) if predicted else np.full(means.shape, 0.3)
+    running = RunningMixture.init(shape, None if predicted else 0.3)
+    values = np.concatenate([means, noise], axis=-1) if predicted else means
+    for block in np.split(values, sorted(cuts)):
+        running = running.update(block)
+    result = running.finish()
+    assert result.count == draws
+    np.testing.assert_allclose(result.mean, means.mean(axis=0), atol=1e-12)
+    np.testing.assert_allclose(result.epistemic, means.std(axis=0), atol=1e-7)
+    np.testing.assert_allclose(result.aleatoric, np.sqrt((noise**2).mean(axis=0)), rtol=1e-12)
+    second = (means**2 + noise**2).mean(axis=0) - means.mean(axis=0) ** 2
+    np.testing.assert_allclose(result.std, np.sqrt(second), rtol=1e-9)
+
+
 def test_moments_of_more_weights_than_are_treated_at_once():
     x = np.random.default_rng(0).normal(size=(7, 3, CACHED // 2 + 1)).astype(np.float32)
     result = RunningMoments.init(x.shape[1:]).update(x[:2]).update(x[2:]).finish()
@@ -68,6 +90,10 @@ def test_update_leaves_the_old_state_alone():
 def test_bad_input_is_refused():
     with pytest.raises(ValueError, match="No draws"):
         RunningPredictive.init((5, 3)).finish()
+    with pytest.raises(ValueError, match="No draws"):
+        RunningMixture.init((5, 1), 0.3).finish()
+    with pytest.raises(ValueError, match="block must have shape"):
+        RunningMixture.init((5, 1), 0.3).update(np.zeros((2, 4, 1)))
     with pytest.raises(ValueError, match="at least 2"):
         RunningMoments.init((2,)).update(np.zeros((1, 2))).finish()
     with pytest.raises(ValueError, match="block must have shape"):

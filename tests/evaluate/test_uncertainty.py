@@ -31,12 +31,12 @@ def test_draws_that_agree_hold_nothing():
 @settings(deadline=None, max_examples=40)
 @given(SEEDS, st.integers(1, 6), st.integers(1, 5), st.integers(2, 6))
 def test_mutual_information_is_the_mean_divergence_from_the_mean(seed: int, s: int, n: int, k: int):
-    probs = np.random.default_rng(seed).dirichlet(np.full(k, 0.3), size=(2, s, n))
+    probs = np.random.default_rng(seed).dirichlet(np.full(k, 0.3), size=(s, n, 2))
     value = mutual_information(probs)
-    assert value.shape == (2, n)
+    assert value.shape == (n, 2)
     # Jensen-Shannon form: the mean over draws of KL(draw || mean).
-    mean = probs.mean(axis=1, keepdims=True)
-    divergence = scipy_entropy(probs, np.broadcast_to(mean, probs.shape), axis=-1).mean(axis=1)
+    mean = probs.mean(axis=0, keepdims=True)
+    divergence = scipy_entropy(probs, np.broadcast_to(mean, probs.shape), axis=-1).mean(axis=0)
     np.testing.assert_allclose(value, divergence, atol=1e-12)
     assert (value > -1e-12).all()
     assert (value < math.log(k) + 1e-12).all()

@@ -95,3 +95,13 @@ def test_number_of_parameters(hidden: list[int], outputs: int, inputs: int, bias
 def test_widths_must_be_positive(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         MLP(**changes)
+
+
+def test_outputs_may_have_a_shape() -> None:
+    x = np.random.default_rng(0).normal(size=(5, 7)).astype(np.float32)
+    flat, shaped = mlp(hidden=(3,), outputs=24), mlp(hidden=(3,), outputs=(2, 3, 4))
+    variables = random_variables(flat, x, 1)
+    found = shaped.apply(variables, jnp.asarray(x))
+    np.testing.assert_array_equal(found, flat.apply(variables, jnp.asarray(x)).reshape(5, 2, 3, 4))
+    with pytest.raises(ValueError, match="layer widths are positive integers"):
+        mlp(outputs=(2, 0))

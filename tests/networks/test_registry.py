@@ -24,6 +24,7 @@ from symbayes.networks import (
     ResNetFRN,
     from_functions,
     from_name,
+    from_spec,
     make,
     transformer,
 )
@@ -184,3 +185,12 @@ def test_networks_of_ones_own_are_made_by_path() -> None:
     assert make("own_networks:ready", outputs=5) == from_name("own_networks:ready")
     with pytest.raises(ValueError, match="there is no module 'nowhere'"):
         make("nowhere:Net", outputs=5)
+
+
+def test_outputs_with_positions_are_for_networks_that_have_them() -> None:
+    network = make("mlp", outputs=(8, 4, 1))
+    stored = json.loads(json.dumps(specs.encode(network.spec)))
+    assert from_spec(stored) == network
+    assert from_spec(stored) != make("mlp", outputs=32)
+    with pytest.raises(ValueError, match=r"lenet has one output per class or target, .* take mlp"):
+        make("lenet", outputs=(8, 4, 1))

@@ -1,15 +1,13 @@
-"""A browser; random but plausible inputs, and every figure drawn from them; two small runs."""
+"""A browser; random but plausible inputs, and every figure drawn from them."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-import symbayes as sb
 from symbayes.report import figures
 from symbayes.report.contents import Figure
 
@@ -34,25 +32,6 @@ def browser():
         browser = driver.chromium.launch(executable_path=executable, args=OPTIONS)
         yield browser
         browser.close()
-
-
-@pytest.fixture(scope="session")
-def runs(digits: sb.data.Dataset, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A short HMC run and a short ensemble on digits."""
-    folder = tmp_path_factory.mktemp("runs")
-    posterior = sb.Posterior(
-        sb.networks.mlp(hidden=(6,), outputs=10),
-        sb.likelihoods.Categorical(),
-        sb.priors.Normal(scale=0.5),
-        digits.train,
-    )
-    methods = {
-        "hmc": sb.HMC(step_size=0.01, trajectory=0.05, burn_in=5, draws=8, chains=2, ),
-        "ensemble": sb.DeepEnsemble(epochs=6, chains=3, learning_rate=1e-2),
-    }
-    for name, method in methods.items():
-        sb.run(method, posterior, store=folder / name, about={"data": "digits"})
-    return {name: folder / name for name in methods}
 
 
 def _simplex(rng: np.random.Generator, points: int, classes: int) -> np.ndarray:
@@ -86,6 +65,10 @@ def _all_figures(seed: int) -> list[Figure]:
         figures.predictive_comparison(_simplex(rng, 40, 4), _simplex(rng, 40, 4), ("HMC", "SGD")),
         figures.curves(
             {"train": (x, np.exp(-x)), "test": (x, np.exp(-x / 2))}, "epoch", "loss (nats)", "Loss"
+        ),
+        figures.coverage_curves({"HMC": rng.random(50), "SGD": rng.random(50)}),
+        figures.picture_grid(
+            {"true": rng.random((3, 8, 4, 1)), "sd": rng.random((3, 8, 4))}, ("sd",), "Pictures", "Some."
         ),
         figures.entropy_histogram({"inside": rng.random(50), "outside": rng.random(70) + 0.5}),
         figures.sigma_histograms({name: rng.lognormal(size=60) for name in ("raw", "aligned", "control")}),

@@ -1,6 +1,7 @@
 """The page as a person meets it: in a browser, on a phone and on a desk."""
 
 import pytest
+from figures.screen import check_texts
 
 from symbayes.report import page
 from symbayes.report.contents import Section, Table
@@ -78,6 +79,11 @@ def test_everything_fits_the_screen(open_page, width, scheme, all_figures):
     words = wide.locator(".words").bounding_box()
     assert words["x"] >= 0
     assert words["x"] + words["width"] <= width
+
+
+@pytest.mark.parametrize("width", [390, 1300])
+def test_no_text_hides_another_or_leaves_its_frame_or_is_too_small(open_page, width):
+    check_texts(open_page(width), smallest=9)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

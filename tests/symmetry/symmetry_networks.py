@@ -97,6 +97,35 @@ def expect(
     return group
 
 
+def largest_change(
+    group: Symmetry, apply: Callable[..., Any], variables: Any, x: Any, seed: int = 0
+) -> float:
+    """How much the outputs change, relative to the largest, under random elements of small and large scales.
+
+    Weights and inputs are drawn anew, in float64: nothing of the package's own check is used.
+    """
+    rng = np.random.default_rng(seed)
+    worst = 0.0
+    with jax.enable_x64(True):
+        run = jax.jit(lambda w, g, at: (apply(w, at), apply(group.act(g, w), at)))
+        for spread in (0.2, 0.7, 2.0, 4.0):
+            draws = {
+                path: np.exp(rng.normal(size=leaf.shape))
+                if path.endswith("var")
+                else rng.normal(size=leaf.shape)
+                for path, leaf in trees.flatten(variables).items()
+            }
+            whole = jnp.issubdtype(x.dtype, jnp.integer)
+            at = (
+                rng.permutation(np.asarray(x).ravel()).reshape(x.shape) if whole else rng.normal(size=x.shape)
+            )
+            element = group.random_element(jax.random.key(rng.integers(2**31)), spread=spread)
+            before, after = run(trees.unflatten(draws), element, at)
+            for a, b in zip(jax.tree.leaves(before), jax.tree.leaves(after), strict=True):
+                worst = max(worst, float(jnp.max(jnp.abs(a - b)) / jnp.max(jnp.abs(a), initial=1e-30)))
+    return worst
+
+
 def convolve(x, kernel, stride: int = 1, groups: int = 1, padding: str = "SAME"):
     return jax.lax.conv_general_dilated(
         x,

@@ -9,13 +9,15 @@ from typing import Annotated
 from rich.console import Console
 
 from symbayes import engine, symmetry
+from symbayes.analyse.aligned import movable
+from symbayes.analyse.bounds import Bounds
+from symbayes.analyse.compactness import compactness, held_out
 from symbayes.cli.evaluate import dataset_of
 from symbayes.cli.options import OneRun, default
 from symbayes.distributions import largest_rank, weight_count
 from symbayes.draws import Run
-from symbayes.report.symmetry import Bounds
-from symbayes.report.symmetry.compactness import compactness, held_out
-from symbayes.report.symmetry.subject import Subject
+from symbayes.report.symmetry import compactness_table
+from symbayes.report.terminal import terminal_table
 from symbayes.specs import require, require_counts
 
 
@@ -63,12 +65,11 @@ class Compact:
                 "to fit some and hold others out takes three"
             )
         with Console(stderr=True).status("looking for symmetries") as status:
-            subject = Subject.of(run, dataset.test.x)
             forms = {"raw": parts[0]}
             if self.align:
-                require(subject.symmetric, f"the network of {self.run} has no symmetries: give --no-align")
+                require(movable(run.group), f"the network of {self.run} has no symmetries: give --no-align")
                 status.update("aligning")
-                forms["aligned"] = symmetry.align(parts[0], subject.group).draws
+                forms["aligned"] = symmetry.align(parts[0], run.group).draws
             most, count = largest_rank(parts[0]), parts[0].chains * len(parts[0])
             require(
                 self.rank <= most,
@@ -77,7 +78,7 @@ class Compact:
             )
             test = bounds.some_examples(dataset.test, run.network)
             found = compactness(
-                subject,
+                run,
                 forms,
                 parts[1],
                 test,
@@ -87,7 +88,7 @@ class Compact:
                 dataset.target_scaling,
             )
         found.gaussians["aligned" if self.align else "raw"].save(out)
-        Console().print(found.terminal_table())
+        Console().print(terminal_table(compactness_table(found)))
         looked, there = (d.chains * len(d) for d in (draws, run.draws))
         if looked < there:
             print(f"{looked:,} of {there:,} draws were used, chosen evenly; more with --max-draws")

@@ -13,33 +13,33 @@ from symbayes import data
 from symbayes.cli.groups import group
 from symbayes.specs import require
 
-EMBEDDED = "{} is embedded: it has no files of its own"
+EMBEDDED = "{} is embedded: it comes with the package, with no files to fetch or check"
 Name = Positional[Annotated[str, arg(metavar="NAME")]]
 
 
 @dataclass(frozen=True)
 class ListData:
-    """Show the datasets by name, and which are here."""
+    """List the datasets by name, and where their files are."""
 
     def __call__(self) -> None:
         table = Table(
-            caption="– is not here: `symbayes data fetch NAME` gets it, or tells which files to put where.",
+            caption="–: not here. `symbayes data fetch NAME` downloads it, or says which files to put where.",
             caption_justify="left",
         )
-        for column in ("name", "what", "here"):
+        for column in ("name", "contents", "where"):
             table.add_column(column)
         for listing in data.list_datasets():
-            here = "embedded" if listing.embedded else str(listing.found_in or "–")
-            table.add_row(listing.name, listing.description, here)
+            where = "embedded" if listing.embedded else str(listing.found_in or "–")
+            table.add_row(listing.name, listing.description, where)
         Console().print(table)
 
 
 @dataclass(frozen=True)
 class FetchData:
-    """Download a dataset's files, with progress, resume and checksum.
+    """Download a dataset's files and check them; a download that broke off goes on.
 
     Attributes:
-        name: of the dataset, as `symbayes data list` shows it.
+        name: the dataset's name, as `symbayes data list` shows it.
     """
 
     name: Name
@@ -54,10 +54,10 @@ class FetchData:
 
 @dataclass(frozen=True)
 class CheckData:
-    """Verify a dataset's files: formats, counts, checksums.
+    """Check the sizes and checksums of a dataset's files.
 
     Attributes:
-        name: of the dataset, as `symbayes data list` shows it.
+        name: the dataset's name, as `symbayes data list` shows it.
     """
 
     name: Name
@@ -65,10 +65,13 @@ class CheckData:
     def __call__(self) -> None:
         results = data.check(self.name)
         for result in results:
-            print(f"{result.path}: {result.problem or 'right'} (by {result.verified_by})")
+            print(f"{result.path}: {result.verdict}")
         if not results:
             print(EMBEDDED.format(self.name))
-        require(not any(result.problem for result in results), f"{self.name} has damaged files")
+        require(
+            not any(result.problem for result in results),
+            f"{self.name} has damaged files: delete them and get them again",
+        )
 
 
 Data = group(

@@ -8,36 +8,48 @@ from pathlib import Path
 from typing import Annotated
 
 from rich.console import Console
+from tyro.conf import arg
 
 from symbayes import data
+from symbayes.analyse.bounds import Bounds
+from symbayes.analyse.progress import Tell, silent
 from symbayes.cli.options import SomeRuns, default, require_file
 from symbayes.draws import Run
+from symbayes.evaluate import METRICS
 from symbayes.report import Report
 from symbayes.report.runs import named
-from symbayes.report.symmetry import Bounds
-from symbayes.report.symmetry.subject import Tell, silent
 from symbayes.specs import require, require_counts
+
+WHICH_METRICS = arg(
+    metavar="NAME [NAME ...]",
+    help=f"what to tell of the runs, of {', '.join(dict.fromkeys(row.name for row in METRICS))}.",
+    help_behavior_hint="(default: the usual ones for the kind of target)",
+)
 
 
 @dataclass(frozen=True)
 class Evaluate:
     """Accuracy, calibration and agreement of runs, on the test part of their dataset.
 
-    Example: symbayes evaluate runs/hmc-digits runs/ensemble-digits
+    Example: symbayes evaluate runs/hmc-digits runs/ensemble-digits --metrics accuracy nll agreement
 
     Attributes:
         runs: folders of the runs; the first is the reference of agreement and total variation.
+        metrics: what to tell of them.
+        ood: name of another dataset, whose test inputs are those from elsewhere for AUROC and FPR95.
         data: name of the dataset.
         json: a file to write the numbers of the table to.
     """
 
     runs: SomeRuns
+    metrics: Annotated[tuple[str, ...] | None, WHICH_METRICS] = None
+    ood: Annotated[str | None, default("none")] = None
     data: Annotated[str | None, default("the one that the first run names")] = None
     json: Annotated[Path | None, default("none")] = None
 
     def __call__(self) -> None:
         require_file("--json", self.json)
-        report = _report(self.runs, self.data)
+        report = _report(self.runs, self.data, metrics=self.metrics, ood=self.ood)
         Console().print(report.comparison)
         if self.json is not None:
             report.write_numbers(self.json, symmetry=False)
@@ -80,12 +92,23 @@ class ReportCommand:
 
 
 def _report(
-    paths: Sequence[Path], name: str | None, bounds: Bounds | None = None, tell: Tell = silent
+    paths: Sequence[Path],
+    name: str | None,
+    bounds: Bounds | None = None,
+    tell: Tell = silent,
+    metrics: Sequence[str] | None = None,
+    ood: str | None = None,
 ) -> Report:
     require(len(paths) > 0, "name at least one run folder")
     runs = named(paths)
     dataset = dataset_of(Run(next(iter(runs.values()))), name)
-    return Report.of(runs, dataset, bounds=bounds, tell=tell)
+    foreign = None if ood is None else data.load(ood).test.x
+    if foreign is not None:
+        wanted, found = dataset.test.x.shape[1:], foreign.shape[1:]
+        require(
+            found == wanted, f"--ood {ood} has inputs of shape {found}, but {dataset.name} of shape {wanted}"
+        )
+    return Report.of(runs, dataset, bounds=bounds, tell=tell, metrics=metrics, ood=foreign)
 
 
 def dataset_of(run: Run, name: str | None = None) -> data.Dataset:

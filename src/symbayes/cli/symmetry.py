@@ -13,12 +13,11 @@ from rich.table import Table
 from tyro.conf import Positional, arg
 
 from symbayes import data, engine, networks, symmetry
+from symbayes.analyse.aligned import AlignedRun, align_run
 from symbayes.cli.evaluate import dataset_of
 from symbayes.cli.options import OneRun, default
 from symbayes.draws import Run
 from symbayes.engine.progress import bars
-from symbayes.report.symmetry.subject import Subject
-from symbayes.studies.align import AlignedRun, align_run
 
 INPUTS = 512
 """Training examples on which units and losses are compared."""
@@ -37,16 +36,15 @@ class Symmetries:
 
     Attributes:
         network: a network by name (see `symbayes sample hmc --help`), or the folder of a run.
-        data: name of the dataset that the network is for.
+        data: name of the dataset that a network by name is for.
     """
 
     network: Positional[Annotated[str, arg(metavar="NETWORK")]]
-    data: Annotated[str | None, default("the one that the run names, else digits")] = None
+    data: Annotated[str | None, default("digits")] = None
 
     def __call__(self) -> None:
         if (Path(self.network) / "config.json").is_file():
-            run = engine.open_run(self.network)
-            print(Subject.of(run, dataset_of(Run(self.network), self.data).test.x).group)
+            print(engine.open_run(self.network).group)
             return
         dataset = data.load(self.data or "digits")
         x = jax.numpy.asarray(dataset.test.x[:2])
@@ -73,7 +71,7 @@ class Align:
             incoming weights of norm one, or nothing.
         seed: of the restarts.
         out: folder of the new run; an existing one is not overwritten.
-        data: name of the dataset.
+        data: name of the dataset; units and losses are compared on its training examples.
     """
 
     run: OneRun
@@ -86,27 +84,25 @@ class Align:
     data: Annotated[str | None, default("the one that the run names")] = None
 
     def __call__(self) -> None:
-        dataset = dataset_of(Run(self.run), self.data)
         out = self.out or self.run.with_name(self.run.resolve().name + "-aligned")
         with _Bars() as bars:
             found = align_run(
                 self.run,
                 out,
-                dataset.test.x,
                 to=self.to,
-                by=self._criterion(dataset),
+                by=self._criterion(),
                 restarts=self.restarts,
                 seed=self.seed,
                 progress=bars,
             )
         _show(found, self)
 
-    def _criterion(self, dataset: data.Dataset) -> symmetry.Criterion:
+    def _criterion(self) -> symmetry.Criterion:
         scale = None if self.scale == "none" else self.scale
-        run, some = engine.open_run(self.run), dataset.train[:INPUTS]
-        x, y = jax.numpy.asarray(some.x), jax.numpy.asarray(some.y)
         if self.by == "weights":
             return symmetry.Weights(scale)
+        run, some = engine.open_run(self.run), dataset_of(Run(self.run), self.data).train[:INPUTS]
+        x, y = jax.numpy.asarray(some.x), jax.numpy.asarray(some.y)
         if self.by == "activations":
             return symmetry.Activations(run.network.apply, x, scale)
 
@@ -140,7 +136,7 @@ class _Bars:
 
 def _show(found: AlignedRun, asked: Align) -> None:
     console = Console()
-    console.print(f"{found.subject.group!r}", highlight=False)
+    console.print(f"{found.group!r}", highlight=False)
     for note in found.alignment.notes:
         console.print(note, highlight=False)
     console.print(_closeness_table(found, asked))
@@ -152,15 +148,17 @@ def _show(found: AlignedRun, asked: Align) -> None:
 
 def _closeness_table(found: AlignedRun, asked: Align) -> Table:
     """The objective before and after: per pair of draws, or per draw and reference."""
-    joint = asked.to == "joint"
-    terms = max(1.0, found.draws * (found.draws - 1) / 2) if joint else found.draws
+    joint, count = asked.to == "joint", found.draws.chains * len(found.draws)
+    terms = max(1.0, count * (count - 1) / 2) if joint else count
     if asked.by == "straight-through":
         terms = -1  # a mean already, of losses that should fall
     table = Table(caption="The control is as many draws of the prior.", caption_justify="left")
     table.add_column(f"{MEASURES[asked.by]} of {'two draws' if joint else 'a draw and the reference'}")
     for column in ("before", "after"):
         table.add_column(column, justify="right")
-    for name, alignment in (("draws of the run", found.alignment), ("control", found.control)):
+    control = found.alignment.control
+    assert control is not None
+    for name, alignment in (("draws of the run", found.alignment), ("control", control)):
         table.add_row(name, *(f"{value / terms:.4g}" for value in alignment.objective[[0, -1]]))
     return table
 

@@ -95,7 +95,7 @@ class Target:
         )
         return posterior, dataset
 
-    def _likelihood(self, dataset: data.Dataset) -> tuple[Likelihood, dict[str, int]]:
+    def _likelihood(self, dataset: data.Dataset) -> tuple[Likelihood, dict[str, Any]]:
         """The likelihood, and the sizes of the network that it needs."""
         if dataset.classes is not None:
             require(
@@ -108,7 +108,9 @@ class Target:
                 self.noise is None, "--noise is for the gaussian likelihood: a heteroscedastic one learns it"
             )
             sizes = dataset.sizes
-            return likelihoods.HeteroscedasticGaussian(), sizes | {"outputs": 2 * sizes["outputs"]}
+            outputs = sizes["outputs"]
+            twice = 2 * outputs if isinstance(outputs, int) else (*outputs[:-1], 2 * outputs[-1])
+            return likelihoods.HeteroscedasticGaussian(), sizes | {"outputs": twice}
         noise = NOISE if self.noise is None else self.noise
         require_positive(noise=noise)
         return likelihoods.Gaussian(noise), dataset.sizes

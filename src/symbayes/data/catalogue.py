@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from symbayes.data.digits import read_digits
+from symbayes.data.digits import read_digits, read_halves
 from symbayes.data.images import read_cifar10, read_cifar100, read_idx_images, read_svhn, read_test_only
 from symbayes.data.imdb import read_imdb
 from symbayes.data.source import DataFile, Entry, Info, Remote, Source
@@ -93,6 +93,11 @@ SVHN_FILES = (
 DIGITS = Entry(
     Info("digits", "8x8 grey images of handwritten digits", 10, DIGIT_NAMES),
     (Source(read_digits),),
+)
+
+DIGITS_HALVES = Entry(
+    Info("digits-halves", "left halves of the digits; predict the pixels of the right halves", None),
+    (Source(read_halves),),
 )
 
 MNIST = Entry(
@@ -270,7 +275,7 @@ def _uci(name: str, published: str, rows: int, inputs: int, splits: int) -> Entr
 CATALOGUE: dict[str, Entry] = {
     entry.info.name: entry
     for entry in (
-        *(DIGITS, MNIST, FASHION_MNIST, CIFAR10, CIFAR100, SVHN, NOTMNIST, IMDB),
+        *(DIGITS, DIGITS_HALVES, MNIST, FASHION_MNIST, CIFAR10, CIFAR100, SVHN, NOTMNIST, IMDB),
         *(_uci(*row) for row in UCI_ROWS),
     )
 }

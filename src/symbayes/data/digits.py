@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symbayes.data.examples import Dataset, validate
+from symbayes.data.examples import Dataset, Examples, validate
 from symbayes.data.images import dataset
 from symbayes.data.source import Info
 
@@ -17,10 +17,23 @@ TRAIN_AND_VALIDATION = 1437
 
 def read_digits(info: Info, paths: Mapping[str, Path], validation: int = 180) -> Dataset:
     """1,257 / 180 / 360 images (8, 8, 1), shuffled once by ``RandomState(0)``; `paths` is empty."""
+    x, labels = _shuffled()
+    return _parts(info, validate(x, labels, 10), validation)
+
+
+def read_halves(info: Info, paths: Mapping[str, Path], validation: int = 180) -> Dataset:
+    """The same images in the same order: their left halves (8, 4, 1) and, as targets, their right halves."""
+    x, _ = _shuffled()
+    return _parts(info, validate(x[:, :, :4].copy(), x[:, :, 4:].copy(), None), validation)
+
+
+def _shuffled() -> tuple[np.ndarray, np.ndarray]:
     from sklearn.datasets import load_digits  # slow to import, and only this dataset needs it
 
     bunch: Any = load_digits()
     order = np.random.RandomState(0).permutation(len(bunch.target))
-    x = (bunch.images[order, :, :, None] / 16).astype(np.float32)
-    full = validate(x, bunch.target[order].astype(np.int32), 10)
+    return (bunch.images[order, :, :, None] / 16).astype(np.float32), bunch.target[order].astype(np.int32)
+
+
+def _parts(info: Info, full: Examples, validation: int) -> Dataset:
     return dataset(info, full[:TRAIN_AND_VALIDATION], full[TRAIN_AND_VALIDATION:], validation)

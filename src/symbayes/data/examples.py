@@ -18,8 +18,9 @@ class Examples:
     """Inputs and what belongs to them, along one leading axis.
 
     `x` is float32 (images: n, height, width, channels in [0, 1]; tables: n, features) or int32
-    (tokens: n, length); `y` is int32 labels (n,) or float32 targets (n, d).  Being a pytree, it
-    may hold tracers, so it checks nothing itself: `validate` does, once, where data is read.
+    (tokens: n, length); `y` is int32 labels (n,) or float32 targets (n, d), with positions between
+    where each example has many: labels (n, ...), targets (n, ..., d).  Being a pytree, it may hold
+    tracers, so it checks nothing itself: `validate` does, once, where data is read.
     """
 
     x: Any
@@ -60,8 +61,8 @@ def validate(x: np.ndarray, y: np.ndarray, classes: int | None) -> Examples:
     if x.ndim == 4 and x.size and not (x.min() >= 0 and x.max() <= 1):
         raise ValueError(f"images must lie in [0, 1], not [{x.min()}, {x.max()}]")
     if classes is None:
-        if y.ndim != 2 or y.dtype != np.float32:
-            raise ValueError(f"regression targets must be float32 (n, d), not {y.dtype} {y.shape}")
+        if y.ndim < 2 or y.dtype != np.float32:
+            raise ValueError(f"regression targets must be float32 (n, ..., d), not {y.dtype} {y.shape}")
         if not np.isfinite(y).all():
             raise ValueError("y holds values that are not finite")
     else:
@@ -117,9 +118,11 @@ class Dataset:
     vocabulary: int | None = None
 
     @property
-    def sizes(self) -> dict[str, int]:
-        """What a network for this dataset is made with: its outputs, and for texts the vocabulary."""
-        outputs = {"outputs": self.classes or int(self.test.y.shape[1])}
+    def sizes(self) -> dict[str, Any]:
+        """What a network for this dataset is made with: its outputs (their shape, where they have
+        positions), and for texts the vocabulary."""
+        shape = tuple(map(int, self.test.y.shape[1:])) + (() if self.classes is None else (self.classes,))
+        outputs = {"outputs": shape[0] if len(shape) == 1 else shape}
         return outputs if self.vocabulary is None else outputs | {"vocabulary": self.vocabulary}
 
     def limited(self, examples: int | None = None, test_examples: int | None = None) -> Dataset:

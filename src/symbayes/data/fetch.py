@@ -125,7 +125,10 @@ def download(
         else:
             os.replace(part, target)
             return
-    raise DownloadError(f"could not download {target.name}: {'; '.join(problems)}")
+    raise DownloadError(
+        f"could not download {target.name} ({'; '.join(problems)}): try again later, or put it into "
+        f"{target.parent} yourself"
+    )
 
 
 def _check_digest(path: Path, digest: str | None) -> None:
@@ -156,7 +159,7 @@ def _download_whole(url: str, part: Path, patience: Patience, report: Report) ->
             elif error.code < 500 and error.code not in (408, 429):
                 break
         except (urllib.error.URLError, http.client.HTTPException, ConnectionError, TimeoutError) as error:
-            problem = str(error) or type(error).__name__
+            problem = str(getattr(error, "reason", error)) or type(error).__name__
     raise DownloadError(f"{url}: {problem}")
 
 

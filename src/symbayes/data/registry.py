@@ -133,11 +133,23 @@ def _listing(entry: Entry, folder: Path) -> Listing:
 
 @dataclass(frozen=True)
 class FileCheck:
-    """What `check` found of one file: `problem` is empty where it is right."""
+    """What `check` found of one file: `problem` is empty where it is right.
+
+    `verified_by` is the kind of checksum, such as sha256, or "size" or "nothing" where no more is known.
+    """
 
     path: Path
     verified_by: str
     problem: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """In words."""
+        if self.problem:
+            return self.problem
+        if self.verified_by == "nothing":
+            return "there; neither its size nor a checksum is known, so nothing was checked"
+        return f"right (checked by {self.verified_by})"
 
 
 def check(name: str, root: str | Path | None = None) -> list[FileCheck]:

@@ -4,7 +4,7 @@ from symbayes.engine.cost import Cost, estimate
 from symbayes.engine.job import Diverged
 from symbayes.engine.method import Method, method
 from symbayes.engine.observers import Moments, Observer, Predictions
-from symbayes.engine.opened import Opened, open_run
+from symbayes.engine.opened import Opened, Source, open_run
 from symbayes.engine.phase import Left, Phase, Position, Tick, phase, static
 from symbayes.engine.placement import make_mesh
 from symbayes.engine.run import Stopped, run
@@ -20,6 +20,7 @@ __all__ = [
     "Phase",
     "Position",
     "Predictions",
+    "Source",
     "Stopped",
     "Tick",
     "estimate",

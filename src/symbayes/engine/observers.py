@@ -14,9 +14,9 @@ import jax
 import numpy as np
 
 from symbayes import evaluate, trees
-from symbayes.posterior import Posterior, likelihoods
+from symbayes.posterior import Posterior
+from symbayes.posterior.likelihoods import Running
 from symbayes.posterior.prediction import joined, outputs
-from symbayes.specs import require
 
 Memory = dict[str, np.ndarray]
 
@@ -49,46 +49,50 @@ class Observer(Protocol):
         ...
 
 
+RUNNING = (evaluate.RunningPredictive, evaluate.RunningMixture)
+"""The running forms of predictives, told apart by what they remember."""
+
+
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """The running mean of the predictive probabilities, and of their entropies, at inputs `x`.
+    """The running mean of the predictions at inputs `x`, and their uncertainty.
 
-    Gives ``probs`` (n, k), ``entropy`` and ``mutual_information`` (n,) in nats.
+    For classes it gives ``probs`` (n, ..., k), ``entropy`` and ``mutual_information`` (n, ...) in nats; for
+    real targets ``mean``, ``std``, ``aleatoric`` and ``epistemic`` (n, ..., d).
     """
 
     x: Any
     name: str = "predictions"
 
     def init(self, posterior: Posterior) -> Memory:
-        require(
-            isinstance(posterior.likelihood, likelihoods.Categorical),
-            "the observer Predictions follows class probabilities: use it with a categorical likelihood",
-        )
         shape = jax.eval_shape(
-            lambda key, x: posterior.network.apply(posterior.init(key), x), jax.random.key(0), self.x
+            lambda key, x: posterior.likelihood.predict(posterior.network.apply(posterior.init(key), x)),
+            jax.random.key(0),
+            self.x,
         ).shape
-        return _memory(evaluate.RunningPredictive.init((len(self.x), shape[-1])))
+        return _memory(posterior.likelihood.running(shape))
 
     def look(self, posterior: Posterior, variables: Any) -> list[jax.Array]:
         return outputs(posterior.network, posterior.likelihood, variables, self.x)
 
     def update(self, memory: Memory, seen: list[np.ndarray]) -> Memory:
-        probs = joined(seen, len(self.x))
-        return _memory(self._running(memory).update(probs))
+        return _memory(self._running(memory).update(joined(seen, len(self.x))))
 
     def finish(self, memory: Memory) -> Memory:
         return _memory(self._running(memory).finish())
 
     @staticmethod
-    def _running(memory: Memory) -> evaluate.RunningPredictive:
-        return evaluate.RunningPredictive(int(memory["count"]), memory["probs"], memory["entropies"])
+    def _running(memory: Memory) -> Running:
+        kind = next(k for k in RUNNING if {field.name for field in dataclasses.fields(k)} == memory.keys())
+        plain = {name: value.item() if value.ndim == 0 else value for name, value in memory.items()}
+        return kind(**plain)  # pyright: ignore[reportArgumentType]
 
 
 @dataclass(frozen=True)
 class Moments:
     """The running mean and variance of every weight over all chains and draws.
 
-    Gives ``mean/PATH`` and ``variance/PATH`` for every variable.
+    Gives ``mean/PATH`` and ``variance/PATH`` for every variable; a single draw has a variance of NaN.
     """
 
     name: str = "moments"
@@ -115,8 +119,10 @@ class Moments:
     def finish(self, memory: Memory) -> Memory:
         result = {"count": memory["count"]}
         for name in [key.removeprefix("mean/") for key in memory if key.startswith("mean/")]:
-            moments = self._running(memory, name).finish()
-            result |= {f"mean/{name}": moments.mean, f"variance/{name}": moments.variance}
+            running = self._running(memory, name)
+            several = running.count > 1
+            variance = running.finish().variance if several else np.full_like(running.mean, np.nan)
+            result |= {f"mean/{name}": running.mean, f"variance/{name}": variance}
         return result
 
     @staticmethod

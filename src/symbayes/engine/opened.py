@@ -18,10 +18,11 @@ import numpy as np
 from symbayes import data, networks, specs, symmetry
 from symbayes.distributions import Distribution, from_arrays
 from symbayes.draws import Draws, Run, RunError
+from symbayes.engine.predictions import recalled
 from symbayes.networks import Network
 from symbayes.posterior import Posterior, Predictive, likelihoods, priors
 from symbayes.posterior.likelihoods import Likelihood
-from symbayes.posterior.prediction import predict
+from symbayes.posterior.prediction import predict, predictions
 from symbayes.posterior.priors import Prior
 from symbayes.symmetry import Symmetry
 
@@ -96,11 +97,26 @@ class Opened:
         return symmetry.discover(self.network.apply, self.variables, self.example)
 
     def predict(self, x: Any) -> Predictive:
-        """The predictive distribution of every draw."""
-        return predict(self.network, self.likelihood, self.draws, x)
+        """The predictive distribution of every draw; of a folder's it is kept for the next time."""
+        if self.path is None:
+            return predict(self.network, self.likelihood, self.draws, x)
+        inputs = np.asarray(x)
+        values = recalled(
+            self.path,
+            self.draws,
+            self.network,
+            self.likelihood,
+            inputs,
+            lambda: predictions(self.network, self.likelihood, self.draws, inputs),
+        )
+        return self.likelihood.predictive(values)
 
 
-def open_run(what: str | Path | Run | Draws | Opened) -> Opened:
+Source = str | Path | Run | Draws | Opened
+"""What can be opened: a run's folder, or draws in memory as `run` gave them."""
+
+
+def open_run(what: Source) -> Opened:
     """Open a run: its folder, or draws in memory as `run` gave them.
 
     Of a folder, what is committed so far counts, finished or not.

@@ -3,23 +3,51 @@
 from symbayes.evaluate.agreement import agreement, total_variation
 from symbayes.evaluate.calibration import Reliability, ace, classwise_ace, ece, reliability
 from symbayes.evaluate.convergence import classical_rhat, ess_bulk, ess_tail, rhat
+from symbayes.evaluate.detection import auroc, fpr
 from symbayes.evaluate.landscape import Path, accuracy_drop, barrier, path
+from symbayes.evaluate.metrics import FORMATS, METRICS, Metric
+from symbayes.evaluate.mixtures import mean_distance, mixture_total_variation
 from symbayes.evaluate.predictions import accuracy, brier, nll
-from symbayes.evaluate.regression import coverage, mixture_cdf, mixture_log_density, mixture_nll, rmse
-from symbayes.evaluate.streaming import Moments, Predictive, RunningMoments, RunningPredictive
-from symbayes.evaluate.uncertainty import entropy, mutual_information
+from symbayes.evaluate.regression import (
+    coverage,
+    mixture_cdf,
+    mixture_log_density,
+    mixture_nll,
+    mixture_quantile,
+    rmse,
+)
+from symbayes.evaluate.streaming import (
+    Mixture,
+    Moments,
+    Predictive,
+    RunningMixture,
+    RunningMoments,
+    RunningPredictive,
+)
+from symbayes.evaluate.uncertainty import (
+    entropy,
+    mean_entropy,
+    mean_mutual_information,
+    mutual_information,
+)
 
 __all__ = [
+    "FORMATS",
+    "METRICS",
+    "Metric",
+    "Mixture",
     "Moments",
     "Path",
     "Predictive",
     "Reliability",
+    "RunningMixture",
     "RunningMoments",
     "RunningPredictive",
     "accuracy",
     "accuracy_drop",
     "ace",
     "agreement",
+    "auroc",
     "barrier",
     "brier",
     "classical_rhat",
@@ -29,9 +57,15 @@ __all__ = [
     "entropy",
     "ess_bulk",
     "ess_tail",
+    "fpr",
+    "mean_distance",
+    "mean_entropy",
+    "mean_mutual_information",
     "mixture_cdf",
     "mixture_log_density",
     "mixture_nll",
+    "mixture_quantile",
+    "mixture_total_variation",
     "mutual_information",
     "nll",
     "path",

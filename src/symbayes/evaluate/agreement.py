@@ -1,19 +1,22 @@
-"""How close two predictives are (the two figures of Izmailov et al. 2021)."""
+"""How close two predictives of classes are (the two figures of Izmailov et al. 2021).
+
+Every position of every example counts as a point.
+"""
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from symbayes.evaluate.inputs import predictive
+from symbayes.evaluate.inputs import points, predictive
 
 
 def agreement(p: ArrayLike, q: ArrayLike) -> float:
-    """Share of points for which two mean predictives (n, k) have the same most probable class."""
+    """Share of points for which two mean predictives (n, ..., k) have the same most probable class."""
     first, second = _pair(p, q)
     return float(np.mean(first.argmax(axis=1) == second.argmax(axis=1)))
 
 
 def total_variation(p: ArrayLike, q: ArrayLike) -> float:
-    """Mean over points of half the L1 distance between two mean predictives (n, k); from 0 to 1."""
+    """Mean over points of half the L1 distance between two mean predictives (n, ..., k); from 0 to 1."""
     first, second = _pair(p, q)
     return float(np.mean(0.5 * np.abs(first - second).sum(axis=1)))
 
@@ -22,4 +25,4 @@ def _pair(p: ArrayLike, q: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     first, second = predictive(p, "p"), predictive(q, "q")
     if first.shape != second.shape:
         raise ValueError(f"p and q must have one shape, but have {first.shape} and {second.shape}.")
-    return first, second
+    return points(first), points(second)

@@ -1,4 +1,7 @@
-"""Whether a stated probability is met by the share of hits: reliability, ECE, ACE."""
+"""Whether a stated probability is met by the share of hits: reliability, ECE, ACE.
+
+For outputs with positions, every position of every example counts as a point.
+"""
 
 from dataclasses import dataclass
 

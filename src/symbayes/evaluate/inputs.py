@@ -25,26 +25,34 @@ def probabilities(probs: ArrayLike, name: str = "probs") -> np.ndarray:
 
 
 def predictive(probs: ArrayLike, name: str = "probs") -> np.ndarray:
-    """Probabilities of shape (n, k) with n >= 1."""
+    """Probabilities of shape (n, k), or (n, ..., k) with positions between, with n >= 1."""
     p = probabilities(probs, name)
-    if p.ndim != 2 or p.shape[0] == 0:
-        raise ValueError(f"{name} must have shape (n, k) with n >= 1, but has shape {p.shape}.")
+    if p.ndim < 2 or p.size == 0:
+        raise ValueError(
+            f"{name} must have shape (n, k), or (n, ..., k) with positions between, with n >= 1, "
+            f"but has shape {p.shape}."
+        )
     return p
 
 
+def points(probs: np.ndarray) -> np.ndarray:
+    """One row for every position of every example: (n, ..., k) to (points, k)."""
+    return probs.reshape(-1, probs.shape[-1])
+
+
 def labelled(probs: ArrayLike, y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """Probabilities (n, k) with integer labels (n,) in 0..k-1."""
+    """Probabilities (n, ..., k) with integer labels (n, ...) in 0..k-1, as (points, k) and (points,)."""
     p, labels = predictive(probs), np.asarray(y)
     if not np.issubdtype(labels.dtype, np.integer):
         raise TypeError(f"y must hold integer labels, but has dtype {labels.dtype}.")
-    if labels.shape != p.shape[:1]:
-        raise ValueError(f"y must have shape {p.shape[:1]} to match probs, but has shape {labels.shape}.")
-    if labels.min() < 0 or labels.max() >= p.shape[1]:
+    if labels.shape != p.shape[:-1]:
+        raise ValueError(f"y must have shape {p.shape[:-1]} to match probs, but has shape {labels.shape}.")
+    if labels.min() < 0 or labels.max() >= p.shape[-1]:
         raise ValueError(
-            f"y must lie in 0..{p.shape[1] - 1} for {p.shape[1]} classes, "
+            f"y must lie in 0..{p.shape[-1] - 1} for {p.shape[-1]} classes, "
             f"but spans {labels.min()}..{labels.max()}."
         )
-    return p, labels
+    return points(p), labels.reshape(-1)
 
 
 def finite(x: ArrayLike | float, name: str) -> np.ndarray:

@@ -1,4 +1,8 @@
-"""How good predictions of classes are: accuracy and proper scores."""
+"""How good predictions of classes are: accuracy and proper scores.
+
+`probs` are (n, k) with labels (n,), or (n, ..., k) with labels (n, ...) for outputs with positions: every
+position of every example counts as a point.
+"""
 
 import numpy as np
 from numpy.typing import ArrayLike

@@ -1,15 +1,19 @@
 """How good real-valued predictions are, where the predictive is an equal mixture of normals.
 
 Means have shape (s, n, d): draws, points, outputs; `scale` is a standard deviation that broadcasts to
-them; targets have shape (n, d).  Coverage takes each output by itself, the densities all of a point
-together.
+them; targets have shape (n, d).  Outputs with positions are (s, n, ..., d) with targets (n, ..., d): every
+position of every example counts as a point.  Coverage and quantiles take each output by itself, the
+densities all outputs of a point together.
 """
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import logsumexp, ndtr
+from scipy.special import logsumexp, ndtr, ndtri
 
 from symbayes.evaluate.inputs import finite
+
+BISECTIONS = 60
+"""Halvings of an interval: what is left of it is rounding."""
 
 
 def rmse(mean: ArrayLike, y: ArrayLike) -> float:
@@ -21,7 +25,7 @@ def rmse(mean: ArrayLike, y: ArrayLike) -> float:
 
 
 def mixture_log_density(means: ArrayLike, scale: ArrayLike | float, y: ArrayLike) -> np.ndarray:
-    """The log density of every point, ``log( 1/S sum_s prod_j N(y_ij; m_sij, scale^2) )``: (n,), in nats."""
+    """The log density of every point, ``log 1/S sum_s prod_j N(y_ij; m_sij, scale^2)``: (n, ...), in nats."""
     m, sigma, target = _mixture(means, scale, y)
     log_density = -0.5 * ((target - m) / sigma) ** 2 - np.log(sigma) - 0.5 * np.log(2 * np.pi)
     return np.asarray(logsumexp(log_density.sum(axis=-1), axis=0) - np.log(m.shape[0]))
@@ -33,7 +37,7 @@ def mixture_nll(means: ArrayLike, scale: ArrayLike | float, y: ArrayLike) -> flo
 
 
 def mixture_cdf(means: ArrayLike, scale: ArrayLike | float, y: ArrayLike) -> np.ndarray:
-    """The predicted probability of a value below the target, ``1/S sum_s Phi((y - m_s) / scale)``: (n, d).
+    """The probability of a value below the target, ``1/S sum_s Phi((y - m_s) / scale)``: (n, ..., d).
 
     Over points that the predictive describes well it is uniform (the probability integral transform).
     """
@@ -51,18 +55,47 @@ def coverage(means: ArrayLike, scale: ArrayLike | float, y: ArrayLike, level: fl
     return float(np.mean(np.abs(mixture_cdf(means, scale, y) - 0.5) <= level / 2))
 
 
+def mixture_quantile(means: ArrayLike, scale: ArrayLike | float, q: float) -> np.ndarray:
+    """The value below which the mixture has probability `q`, for each output: (n, ..., d).
+
+    By bisection between the smallest and the largest of the components' own quantiles.
+    """
+    if not 0 < q < 1:
+        raise ValueError(f"q is a probability between 0 and 1, not {q}.")
+    m, sigma = mixture(means, scale)
+    each = m + sigma * ndtri(q)
+    low, high = each.min(axis=0), each.max(axis=0)
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        below = ndtr((middle - m) / sigma).mean(axis=0) < q
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return (low + high) / 2
+
+
+def mixture(
+    means: ArrayLike, scale: ArrayLike | float, names: tuple[str, str] = ("means", "scale")
+) -> tuple[np.ndarray, np.ndarray]:
+    """Means (s, n, ..., d) and as many standard deviations, after checking them."""
+    m, sigma = finite(means, names[0]), finite(scale, names[1])
+    if m.ndim < 3:
+        raise ValueError(
+            f"{names[0]} must have shape (s, n, d), or (s, n, ..., d) with positions, not shape {m.shape}."
+        )
+    if (sigma <= 0).any():
+        raise ValueError(f"{names[1]} must be positive: it is a standard deviation.")
+    try:
+        return m, np.broadcast_to(sigma, m.shape)
+    except ValueError:
+        raise ValueError(
+            f"{names[1]} of shape {sigma.shape} does not broadcast to {names[0]} {m.shape}."
+        ) from None
+
+
 def _mixture(
     means: ArrayLike, scale: ArrayLike | float, y: ArrayLike
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    m, sigma, target = finite(means, "means"), finite(scale, "scale"), finite(y, "y")
-    if m.ndim != 3 or target.shape != m.shape[1:]:
-        raise ValueError(
-            f"means must have shape (s, n, d) and y (n, d), but have shapes {m.shape} and {target.shape}."
-        )
-    if (sigma <= 0).any():
-        raise ValueError("scale must be positive: it is a standard deviation.")
-    try:
-        sigma = np.broadcast_to(sigma, m.shape)
-    except ValueError:
-        raise ValueError(f"scale of shape {sigma.shape} does not broadcast to means {m.shape}.") from None
+    m, sigma = mixture(means, scale)
+    target = finite(y, "y")
+    if target.shape != m.shape[1:]:
+        raise ValueError(f"y must have shape {m.shape[1:]} to match means, but has shape {target.shape}.")
     return m, sigma, target

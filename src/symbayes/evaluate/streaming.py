@@ -14,12 +14,12 @@ CACHED = 1 << 15
 
 @dataclass(frozen=True)
 class Predictive:
-    """The mean predictive of `count` draws and its uncertainty in nats.
+    """The mean predictive of `count` draws over classes and its uncertainty in nats.
 
     Attributes:
-        probs: (n, k) mean probabilities.
-        entropy: (n,) entropy of the mean.
-        mutual_information: (n,) entropy of the mean minus mean of the entropies.
+        probs: (n, ..., k) mean probabilities.
+        entropy: (n, ...) entropy of the mean.
+        mutual_information: (n, ...) entropy of the mean minus mean of the entropies.
         count: number of draws.
     """
 
@@ -31,9 +31,9 @@ class Predictive:
 
 @dataclass(frozen=True)
 class RunningPredictive:
-    """Running means over draws of the probabilities (n, k) and of their entropies (n,).
+    """Running means over draws of the probabilities (n, ..., k) and of their entropies (n, ...).
 
-    Start from `RunningPredictive.init((n, k))`.
+    Start from `RunningPredictive.init((n, ..., k))`.
     """
 
     count: int
@@ -41,12 +41,12 @@ class RunningPredictive:
     entropies: np.ndarray
 
     @classmethod
-    def init(cls, shape: tuple[int, int]) -> "RunningPredictive":
-        """No draws yet, for predictions of shape (n, k)."""
-        return cls(0, np.zeros(shape), np.zeros(shape[:1]))
+    def init(cls, shape: tuple[int, ...]) -> "RunningPredictive":
+        """No draws yet, for predictions of shape (n, ..., k)."""
+        return cls(0, np.zeros(shape), np.zeros(shape[:-1]))
 
     def update(self, block: ArrayLike) -> "RunningPredictive":
-        """Take in a block of draws (..., n, k), all leading axes being draws; it may hold none."""
+        """Take in a block of draws (..., n, ..., k), all leading axes being draws; it may hold none."""
         p = _draws(probabilities(block, "block"), self.probs.shape)
         if len(p) == 0:
             return self
@@ -64,6 +64,66 @@ class RunningPredictive:
             raise ValueError("No draws were taken in: update with at least one before finishing.")
         total = entr(self.probs).sum(axis=-1)
         return Predictive(self.probs, total, total - self.entropies, self.count)
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """The first two moments of an equal mixture of `count` normals.
+
+    Attributes:
+        mean: (n, ..., d) of the mixture.
+        std: its standard deviation, ``sqrt(aleatoric^2 + epistemic^2)``.
+        aleatoric: the part that is noise, ``sqrt(mean of noise^2 over draws)``.
+        epistemic: the part that is disagreement, the standard deviation of the draws' means.
+        count: number of draws.
+    """
+
+    mean: np.ndarray
+    std: np.ndarray
+    aleatoric: np.ndarray
+    epistemic: np.ndarray
+    count: int
+
+
+@dataclass(frozen=True)
+class RunningMixture:
+    """Running moments over draws of normals' means (n, ..., d) and of their squared noise.
+
+    Start from `RunningMixture.init((n, ..., d), noise)`.  Where the noise is not known but predicted,
+    blocks hold the means and then the noise scales along their last axis.
+    """
+
+    count: int
+    mean: np.ndarray
+    deviation: np.ndarray
+    squares: np.ndarray
+    predicted: bool
+
+    @classmethod
+    def init(cls, shape: tuple[int, ...], noise: float | None) -> "RunningMixture":
+        """No draws yet, for means of this shape and a known noise scale, or None where it is predicted."""
+        squares = np.zeros(shape) if noise is None else np.full(shape, float(noise) ** 2)
+        return cls(0, np.zeros(shape), np.zeros(shape), squares, noise is None)
+
+    def update(self, block: ArrayLike) -> "RunningMixture":
+        """Take in a block of draws (..., n, ..., d), all leading axes being draws; it may hold none."""
+        means, squares = np.asarray(block), self.squares
+        if self.predicted:
+            means, noise = np.split(means, 2, axis=-1)
+            noise = _draws(noise, self.mean.shape).astype(np.float64)
+            share = len(noise) / max(1, self.count + len(noise))
+            if len(noise):
+                squares = squares + share * ((noise**2).mean(axis=0) - squares)
+        moments = RunningMoments(self.count, self.mean, self.deviation).update(means)
+        return RunningMixture(moments.count, moments.mean, moments.deviation, squares, self.predicted)
+
+    def finish(self) -> Mixture:
+        """The mixture's mean and standard deviations over all draws so far."""
+        if self.count == 0:
+            raise ValueError("No draws were taken in: update with at least one before finishing.")
+        variance = self.deviation / self.count
+        parts = np.sqrt(self.squares), np.sqrt(variance)
+        return Mixture(self.mean, np.sqrt(self.squares + variance), *parts, self.count)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from symbayes.networks.mlp import mlp
 from symbayes.networks.network import Network
 from symbayes.networks.resnet import resnet18, resnet20_frn
 from symbayes.networks.transformer import transformer
-from symbayes.specs import did_you_mean
+from symbayes.specs import did_you_mean, require
 
 NETWORKS: dict[str, Callable[..., Network]] = {
     "mlp": mlp,
@@ -29,13 +29,19 @@ NETWORKS: dict[str, Callable[..., Network]] = {
 }
 
 
-def make(name: str, outputs: int, vocabulary: int | None = None, **options: Any) -> Network:
+WITH_POSITIONS = ("mlp",)
+"""Networks whose outputs may have positions, as those of images have."""
+
+
+def make(name: str, outputs: int | tuple[int, ...], vocabulary: int | None = None, **options: Any) -> Network:
     """The network of that name, or the one of the user's own that ``"module:attribute"`` names.
 
-    `outputs` and, for texts, `vocabulary` are what a dataset tells: ``make("cnn-lstm", **dataset.sizes)``.
-    One's own network is given what it takes an argument for.
+    `outputs` (a shape, where they have positions) and, for texts, `vocabulary` are what a dataset tells:
+    ``make("cnn-lstm", **dataset.sizes)``.  One's own network is given what it takes an argument for.
     """
-    sizes = {"outputs": outputs} if vocabulary is None else {"outputs": outputs, "vocabulary": vocabulary}
+    sizes: dict[str, Any] = {"outputs": outputs}
+    if vocabulary is not None:
+        sizes["vocabulary"] = vocabulary
     if ":" in name:
         taken = imports.parameters(imports.find(name))
         return from_name(name, **{size: sizes[size] for size in sizes if size in taken}, **options)
@@ -45,6 +51,11 @@ def make(name: str, outputs: int, vocabulary: int | None = None, **options: Any)
             f"the known ones are {', '.join(NETWORKS)}, "
             "and 'module:attribute' names one of your own"
         )
+    require(
+        isinstance(outputs, int) or name in WITH_POSITIONS,
+        f"{name} has one output per class or target, not outputs of shape {outputs}: for those take "
+        f"{' or '.join(WITH_POSITIONS)}, or a network of your own",
+    )
     taken = imports.parameters(NETWORKS[name])
     unknown = sorted(options.keys() - taken)
     if unknown:

@@ -26,9 +26,9 @@ import numpy as np
 from symbayes import specs, trees
 from symbayes.data import Examples
 from symbayes.networks import Network
-from symbayes.posterior.likelihoods import Likelihood
+from symbayes.posterior.likelihoods import Likelihood, Predictive
 from symbayes.posterior.numerics import Chunks, bfloat16_products, compensated, fitting_chunk
-from symbayes.posterior.prediction import Predictive, predict
+from symbayes.posterior.prediction import predict
 from symbayes.posterior.priors import Prior
 from symbayes.specs import require, require_kind, require_positive
 
@@ -264,9 +264,9 @@ def _check(network: Network, likelihood: Likelihood, examples: Examples, what: s
         )
     outputs = jax.eval_shape(lambda key, x: network.apply(network.init(key, x), x), jax.random.key(0), x[:1])
     require(
-        outputs.ndim == 2,
-        f"a network's outputs have shape (examples, outputs), but this one gives {outputs.shape} "
-        f"for inputs of shape {(1, *x.shape[1:])}",
+        outputs.ndim >= 2 and outputs.shape[0] == 1,
+        "a network's outputs have shape (examples, outputs), with positions between if there are any, "
+        f"but this one gives {outputs.shape} for inputs of shape {(1, *x.shape[1:])}",
     )
     likelihood.check(outputs.shape, y)
 

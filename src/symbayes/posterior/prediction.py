@@ -11,25 +11,20 @@ import numpy as np
 
 from symbayes.draws import Draws
 from symbayes.networks import Network
-from symbayes.posterior.likelihoods import (
-    Categorical,
-    CategoricalPredictive,
-    Gaussian,
-    GaussianPredictive,
-    HeteroscedasticGaussian,
-    Likelihood,
-)
+from symbayes.posterior.likelihoods import Likelihood, Predictive
 from symbayes.specs import require
 
 INPUTS_AT_ONCE = 4096
 DRAWS_AT_ONCE = 16
 
 
-Predictive = CategoricalPredictive | GaussianPredictive
-
-
 def predict(network: Network, likelihood: Likelihood, draws: Any, x: Any) -> Predictive:
-    """The predictive of `draws` (or of one tree of variables) at `x`, walking the draws in blocks."""
+    """The predictive of `draws` (or of one tree of variables) at `x`."""
+    return likelihood.predictive(predictions(network, likelihood, draws, x))
+
+
+def predictions(network: Network, likelihood: Likelihood, draws: Any, x: Any) -> np.ndarray:
+    """What the likelihood predicts for every draw, (chain, draw, example, ...), in blocks of draws."""
     x = np.asarray(x)
     require(x.ndim >= 2 and len(x) > 0, f"inputs have an axis over examples, not shape {x.shape}")
     if not isinstance(draws, Draws):
@@ -37,13 +32,7 @@ def predict(network: Network, likelihood: Likelihood, draws: Any, x: Any) -> Pre
     require(bool(draws.segments), "there are no draws to predict with: the run kept none")
     blocks = (block.variables for block in draws.blocks(DRAWS_AT_ONCE))
     parts = [joined(outputs(network, likelihood, variables, x), len(x)) for variables in blocks]
-    values = np.concatenate(parts, axis=1)
-    if isinstance(likelihood, Categorical):
-        return CategoricalPredictive(values)
-    if isinstance(likelihood, HeteroscedasticGaussian):
-        return GaussianPredictive(*np.split(values, 2, axis=-1))
-    assert isinstance(likelihood, Gaussian)
-    return GaussianPredictive(values, float(likelihood.scale))
+    return np.concatenate(parts, axis=1)
 
 
 def outputs(network: Network, likelihood: Likelihood, variables: Any, x: Any) -> list[jax.Array]:

@@ -17,20 +17,23 @@ from typing import Any
 import jax
 import numpy as np
 
-from symbayes import evaluate
+from symbayes.analyse import Comparison
+from symbayes.analyse.bounds import Bounds
+from symbayes.analyse.compare import compare_predictives
+from symbayes.analyse.findings import Findings, investigate
+from symbayes.analyse.mixing import FORMATS as MIXING_FORMATS
+from symbayes.analyse.mixing import mixing
+from symbayes.analyse.progress import Tell, silent
 from symbayes.data import Dataset
 from symbayes.draws import RunError
-from symbayes.engine import Opened, open_run
-from symbayes.posterior import CategoricalPredictive, Predictive
+from symbayes.engine import Opened, Source, open_run
+from symbayes.evaluate import FORMATS
+from symbayes.posterior import Predictive
 from symbayes.report import figures, page, symmetry
-from symbayes.report.compare import FORMATS, LEVEL, Comparison, compare_predictives
+from symbayes.report.comparison import comparison_table, good
 from symbayes.report.contents import Figure, Section, Table
-from symbayes.report.symmetry import Bounds, Findings, investigate
-from symbayes.report.symmetry.bounds import some_columns, some_weights
-from symbayes.report.symmetry.subject import Tell, silent
+from symbayes.report.predictions import pair_figures, prediction_sections
 from symbayes.specs import installed_versions, require, require_kind
-
-UNCERTAIN_IMAGES = 8
 
 
 @dataclass(frozen=True)
@@ -48,27 +51,41 @@ class Report:
     @classmethod
     def of(
         cls,
-        paths: Mapping[str, str | Path],
+        sources: Mapping[str, Source],
         data: Dataset,
         reference: str | None = None,
         bounds: Bounds | None = None,
         tell: Tell = silent,
+        *,
+        metrics: Sequence[str] | None = None,
+        ood: Any = None,
     ) -> Report:
-        """Open the runs and predict; the first run is the reference unless told.
+        """Open the runs (folders, or draws in memory) and predict; the first is the reference unless told.
 
-        `bounds` limit the work on symmetry; `tell` is told what is being done.
+        `bounds` limit the work on symmetry; `tell` is told what is being done.  `metrics` names the columns
+        of the comparison, and `ood` are inputs from elsewhere, for the metrics that need them.
         """
-        require(len(paths) > 0, "a report is about at least one run")
+        require(len(sources) > 0, "a report is about at least one run")
         require_kind("the data", data, "train", "test", example="data.load('digits')")
-        runs = {name: open_run(path) for name, path in paths.items()}
+        runs = {name: open_run(source) for name, source in sources.items()}
         for run in runs.values():
             _require_trained_on(run, data)
         reference = reference or next(iter(runs))
-        predictives = {}
+        require(reference in runs, f"the reference {reference!r} is not among the runs {', '.join(runs)}")
+        predictives, foreign = {}, {}
         for name, run in runs.items():
             tell(f"{name}: predicting")
             predictives[name] = run.predict(data.test.x)
-        comparison = compare_predictives(predictives, reference, np.asarray(data.test.y), data.target_scaling)
+            if ood is not None:
+                foreign[name] = run.predict(ood)
+        comparison = compare_predictives(
+            predictives,
+            reference,
+            np.asarray(data.test.y),
+            data.target_scaling,
+            metrics=metrics,
+            ood=foreign or None,
+        )
         return cls(runs, reference, data, predictives, comparison, bounds or Bounds(), tell)
 
     @functools.cached_property
@@ -86,9 +103,7 @@ class Report:
     def sections(self) -> list[Section]:
         made = [self._comparison(), *self._mixing()]
         made += [symmetry.section(name, findings) for name, findings in self.symmetry.items()]
-        if self.data.classes is not None and self._categorical():
-            made += [self._calibration(), self._uncertain()]
-        return [section for section in made if section is not None]
+        return made + prediction_sections(self.predictives, self.reference, self.data)
 
     def numbers(self, symmetry: bool = True) -> dict[str, Any]:
         """All results without figures, for JSON; the part about symmetry takes the longest."""
@@ -142,24 +157,12 @@ class Report:
             )
         return "\n\n".join(lines)
 
-    def _categorical(self) -> dict[str, CategoricalPredictive]:
-        return {n: p for n, p in self.predictives.items() if isinstance(p, CategoricalPredictive)}
-
     def _comparison(self) -> Section:
-        items: list[Table | Figure] = [self.comparison.table()]
-        categorical = self._categorical()
-        for name, predictive in categorical.items():
-            if name != self.reference and self.reference in categorical:
-                target = categorical[self.reference]
-                items.append(
-                    figures.predictive_comparison(predictive.mean, target.mean, (name, self.reference))
-                )
-        good = (
-            "high accuracy and agreement, and low NLL, Brier score, ECE and TV"
-            if categorical
-            else f"low RMSE and NLL, and a coverage near {LEVEL:.0%}"
-        )
-        lead = f"Every run on the same test examples, draws averaged. Good are {good}; the best is shaded."
+        items = [comparison_table(self.comparison), *pair_figures(self.predictives, self.reference)]
+        lead = "Every run on the same test examples, draws averaged."
+        told = [metric for metric in self.comparison.told if metric.better is not None]
+        if told:
+            lead += f" Good are {good(told)}; the best is shaded."
         return Section("Side by side", lead, items)
 
     def _mixing(self) -> list[Section]:
@@ -167,15 +170,11 @@ class Report:
         weight, function, rows = {}, {}, []
         for name, run in self.runs.items():
             items += _traces(name, run)
-            if len(run.draws) >= 4 and run.draws.chains > 1:
-                in_weights = some_weights(run.draws, self.bounds.weights)
-                in_function = some_columns(_flat_predictions(self.predictives[name]), self.bounds.weights)
-                weight[name], function[name] = evaluate.rhat(in_weights), evaluate.rhat(in_function)
-                for space, values, rhats in (
-                    ("weights", in_weights, weight[name]),
-                    ("test predictions", in_function, function[name]),
-                ):
-                    rows.append([f"{name}, {space}", *_mixing_row(values, rhats)])
+            found = mixing(run, self.predictives[name], self.bounds.weights)
+            if found:
+                weight[name], function[name] = found["weights"].rhat, found["predictions"].rhat
+            for space, mixed in found.items():
+                rows.append([f"{name}, {SPACES[space]}", *mixed.numbers().values()])
         if weight:
             items.append(figures.rhat_histograms(weight, function))
             items.append(Table(["quantity", *MIXING_FORMATS], rows, MIXING_CAPTION, MIXING_FORMATS))
@@ -188,57 +187,13 @@ class Report:
         )
         return [Section("Have the chains mixed?", lead, items)]
 
-    def _calibration(self) -> Section:
-        y = np.asarray(self.data.test.y)
-        bins = {n: evaluate.reliability(p.mean, y) for n, p in self._categorical().items()}
-        curves = {name: (r.confidence, r.accuracy, r.count) for name, r in bins.items()}
-        entropies = {name: p.entropy for name, p in self._categorical().items()}
-        lead = "A calibrated model that says 80 % is right four times out of five."
-        items = [figures.reliability(curves), figures.entropy_histogram(entropies)]
-        return Section("Is it right as often as it says?", lead, items)
 
-    def _uncertain(self) -> Section | None:
-        x = np.asarray(self.data.test.x)
-        if x.ndim != 4 or x.shape[-1] not in (1, 3):
-            return None
-        categorical = self._categorical()
-        unsure = np.argsort(-categorical[self.reference].entropy)[:UNCERTAIN_IMAGES]
-        probs = {name: predictive.mean[unsure] for name, predictive in categorical.items()}
-        figure = figures.uncertain_images(
-            x[unsure], probs, np.asarray(self.data.test.y)[unsure], list(self.data.class_names)
-        )
-        lead = f"The test images with the largest predictive entropy under {self.reference}."
-        return Section("What is it least sure of?", lead, [figure])
-
-
-MIXING_FORMATS = {
-    "R-hat, median": ".3f",
-    "R-hat, largest": ".3f",
-    "below 1.1": ".1%",
-    "ESS bulk, median": ".0f",
-    "ESS tail, median": ".0f",
-}
+SPACES = {"weights": "weights", "predictions": "test predictions"}
 MIXING_CAPTION = "Rank-normalised split R-hat and effective sample sizes of all chains (Vehtari et al. 2021)."
-
-
-def _mixing_row(values: np.ndarray, rhats: np.ndarray) -> list[float]:
-    finite = rhats[~np.isnan(rhats)]
-    return [
-        float(np.median(finite)),
-        float(finite.max()),
-        float(np.mean(finite < 1.1)),
-        float(np.nanmedian(evaluate.ess_bulk(values))),
-        float(np.nanmedian(evaluate.ess_tail(values))),
-    ]
 
 
 def _counted(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
-
-
-def _flat_predictions(predictive: Predictive) -> np.ndarray:
-    values = predictive.probs if isinstance(predictive, CategoricalPredictive) else predictive.means
-    return values.reshape(*values.shape[:2], -1)
 
 
 def _traces(name: str, run: Opened) -> list[Figure]:
@@ -248,9 +203,9 @@ def _traces(name: str, run: Opened) -> list[Figure]:
         burn_in = run.config["method"].get("burn_in", 0)
         before = traces["energy"][:, :burn_in] if "energy" in traces and burn_in else None
         return [figures.traces(stats["energy"], stats.get("acceptance"), before)]
-    if "losses" not in traces:
+    if "loss" not in traces:
         return []
-    losses = traces["losses"]
+    losses = traces["loss"]
     share = np.linspace(0, 100, losses.shape[1] + 1)[1:]
     series = {f"member {i + 1}": (share, member) for i, member in enumerate(losses)}
     title = f"Training of {name}"

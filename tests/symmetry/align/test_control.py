@@ -3,7 +3,6 @@
 import jax
 import numpy as np
 import pytest
-from test_align import OnDisk, planted, stacked
 
 from symbayes import trees
 from symbayes.draws import Draws
@@ -12,6 +11,7 @@ from symbayes.symmetry.align.control import NullSegment, null_draws
 from symbayes.symmetry.group.stack import Stack
 
 from ..network_kinds import kind
+from .test_align import OnDisk, planted, stacked
 
 
 def chains_of(raw):

@@ -5,7 +5,6 @@ from concurrent.futures import ThreadPoolExecutor
 import jax
 import numpy as np
 import pytest
-from test_align import inner, planted, stacked
 
 from symbayes import trees
 from symbayes.symmetry import Weights, align
@@ -15,6 +14,7 @@ from symbayes.symmetry.group.frame import Frame, Plan
 from symbayes.symmetry.group.stack import Elements, Stack
 
 from ..network_kinds import kind
+from .test_align import inner, planted, stacked
 
 
 def all_pairs(draws):
@@ -138,10 +138,10 @@ def test_networks_that_move_at_once_never_lose(monkeypatch):
     alone = 0
     advance = _JointClimb.advance
 
-    def counted(climb, networks):
+    def counted(climb, networks, *how):
         nonlocal alone
         alone += len(networks) == 1
-        return advance(climb, networks)
+        return advance(climb, networks, *how)
 
     monkeypatch.setattr(_JointClimb, "advance", counted)
     for seed in range(8):

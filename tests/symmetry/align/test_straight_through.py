@@ -4,12 +4,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from test_align import planted, stacked
 
 from symbayes import trees
 from symbayes.symmetry import Criterion, StraightThrough, Weights, align
 
 from ..network_kinds import kind
+from .test_align import planted, stacked
 
 
 def distance(network):

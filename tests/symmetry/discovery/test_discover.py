@@ -102,6 +102,18 @@ def test_low_precision_in_the_program_is_allowed_for():
     assert (group.log10_permutations, group.scale_dimension) == (pytest.approx(lf(4)), 4)
 
 
+def test_dicts_without_leaves_reach_the_program():
+    """Collections and layers without parameters are handed on as they are."""
+
+    def apply(v, x):
+        assert v["stats"] == {}
+        assert v["params"]["activation"] == {}
+        return plain(v["params"], x)
+
+    variables = {"params": {**VARIABLES, "activation": {}}, "stats": {}}
+    assert discover(apply, variables, X).scale_dimension == 4
+
+
 def test_inputs_may_be_trees_and_outputs_too():
     def apply(v, batch):
         h = jax.nn.relu(batch["x"] @ v["a"]["kernel"])

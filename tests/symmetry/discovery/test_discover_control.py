@@ -191,6 +191,21 @@ def test_stacking_ties_what_is_stacked():
     expect(apply, draw(shapes), inputs(30, 3), permutations=lf(5), signs=5, scales=15)
 
 
+@pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 8, 16])
+def test_associative_scan(length):
+    """A gated linear recurrence of 4 units, at lengths whose recursion meets empty arrays."""
+
+    def apply(v, x):
+        def join(left, right):
+            return left[0] * right[0], right[0] * left[1] + right[1]
+
+        _, h = jax.lax.associative_scan(join, (jax.nn.sigmoid(x @ v["gate"]), x @ v["w"]), axis=1)
+        return h @ v["out"]
+
+    variables = draw({"gate": (3, 4), "w": (3, 4), "out": (4, 2)})
+    expect(apply, variables, inputs(2, length, 3), permutations=lf(4), signs=4, scales=4, brute_force=False)
+
+
 def test_unknown_primitives_pin_what_they_touch():
     """A Fourier transform over 6 of 11 units: the other 5 stay free."""
 

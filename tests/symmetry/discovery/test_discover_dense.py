@@ -244,3 +244,15 @@ def test_unused_parameters_stay_in_place():
     assert ("params/spare", "the program does not use this parameter") in {
         (p.path, p.reason) for p in group.pinned
     }
+
+
+@pytest.mark.parametrize(("exponent", "scales"), [(0.7, 5), (1 / 3, 5), (jnp.inf, 0)])
+def test_powers_that_are_no_simple_fractions(exponent, scales):
+    """The power 0.7 of float32 has a denominator of 2^24; an infinite power leaves no scale."""
+
+    def apply(v, x):
+        return jnp.minimum(jnp.abs(x @ v["a"]) ** exponent, jnp.inf) @ v["b"]
+
+    variables = draw({"a": (3, 5), "b": (5, 2)})
+    x = inputs(8, 3) * (0.01 if scales == 0 else 1)
+    expect(apply, variables, x, permutations=lf(5), signs=5, scales=scales, brute_force=False)

@@ -20,7 +20,17 @@ def rotation(x: np.ndarray, rng: np.random.Generator, degrees: float) -> np.ndar
 
 
 def translation(x: np.ndarray, rng: np.random.Generator, share: float) -> np.ndarray:
-    """Move by a share of the shorter side (up to whole pixels) in one of eight directions."""
-    pixels = int(np.ceil(share * min(x.shape[1:3])))
-    down, across = (pixels * DIRECTIONS[rng.integers(8, size=len(x))]).T
-    return translated(x, down, across)
+    """Move by a share of the shorter side in one of eight directions, the edge repeated.
+
+    Between whole pixels values are interpolated linearly, so that a larger share moves a small image
+    further, too.
+    """
+    pixels = share * min(x.shape[1:3])
+    whole = int(pixels)
+    down, across = DIRECTIONS[rng.integers(8, size=len(x))].T
+    still = np.zeros_like(down)
+    for vertical, horizontal in ((down, still), (still, across)):
+        near = translated(x, whole * vertical, whole * horizontal)
+        far = translated(x, (whole + 1) * vertical, (whole + 1) * horizontal)
+        x = near + np.float32(pixels - whole) * (far - near)
+    return x

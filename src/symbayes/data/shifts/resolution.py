@@ -1,4 +1,4 @@
-"""Resolution: what storing an image coarsely does; both go through 8-bit images."""
+"""Resolution: what storing an image coarsely does."""
 
 from __future__ import annotations
 
@@ -10,15 +10,36 @@ from PIL import Image
 
 
 def pixelate(x: np.ndarray, rng: np.random.Generator, factor: float) -> np.ndarray:
-    """Fewer pixels, then as many as before, both by box averaging."""
-    height, width = x.shape[1:3]
-    small = max(1, int(width * factor)), max(1, int(height * factor))
-    box = Image.Resampling.BOX
-    return _each(x, lambda image: image.resize(small, box).resize((width, height), box))
+    """Fewer pixels, then as many as before, both by box averaging.
+
+    The coarse pixels have a side of ``1 / factor`` pixels and lie at an offset of each image's own.
+    Rounding their number to whole ones, all beginning at the corner, would make some small factors no
+    worse than larger ones: on 8x8 images 0.9 would be 0.95.
+    """
+    across_rows, across_columns = (
+        box_averaging(pixels, 1 / factor, rng.random(len(x))) for pixels in x.shape[1:3]
+    )
+    channels_first = np.moveaxis(x, 3, 1)
+    coarse = across_rows[:, None] @ channels_first @ across_columns.swapaxes(1, 2)[:, None]
+    return np.moveaxis(coarse, 1, 3)
+
+
+def box_averaging(pixels: int, side: float, offset: np.ndarray) -> np.ndarray:
+    """Matrices (image, pixels, pixels): average over boxes of length `side`, then over the boxes in a pixel.
+
+    The first box of an image begins `offset` times `side` before the first pixel; boxes are cut at the ends.
+    """
+    count = int(np.ceil(pixels / side)) + 1
+    edges = np.clip(side * (np.arange(count + 1) - offset[:, None]), 0, pixels)[:, :, None]
+    left = np.arange(pixels)
+    shared = np.clip(np.minimum(edges[:, 1:], left + 1) - np.maximum(edges[:, :-1], left), 0, None)
+    lengths = edges[:, 1:] - edges[:, :-1]
+    down = shared / np.where(lengths > 0, lengths, 1)
+    return (shared.swapaxes(1, 2) @ down).astype(np.float32)
 
 
 def jpeg(x: np.ndarray, rng: np.random.Generator, quality: int) -> np.ndarray:
-    """JPEG compression at a quality of 1 to 95."""
+    """JPEG compression of the 8-bit image at a quality of 1 to 95."""
 
     def compressed(image: Image.Image) -> Image.Image:
         buffer = io.BytesIO()

@@ -5,6 +5,7 @@ from symbayes.posterior.likelihoods.gaussian import Gaussian
 from symbayes.posterior.likelihoods.heteroscedastic import HeteroscedasticGaussian
 from symbayes.posterior.likelihoods.likelihood import Likelihood
 from symbayes.posterior.likelihoods.normal import GaussianPredictive
+from symbayes.posterior.likelihoods.predictive import Predictive, Running, joined
 
 __all__ = [
     "KINDS",
@@ -14,6 +15,9 @@ __all__ = [
     "GaussianPredictive",
     "HeteroscedasticGaussian",
     "Likelihood",
+    "Predictive",
+    "Running",
+    "joined",
 ]
 
 KINDS: dict[str, type] = {kind.__name__: kind for kind in (Categorical, Gaussian, HeteroscedasticGaussian)}

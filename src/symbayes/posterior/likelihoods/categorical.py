@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from symbayes import evaluate
+from symbayes.data import Scaling
+from symbayes.evaluate.metric import Kind
+from symbayes.evaluate.predictions import SMALLEST_PROBABILITY
+from symbayes.posterior.likelihoods.likelihood import over_positions, shape_words
+from symbayes.posterior.likelihoods.predictive import Predictive
 from symbayes.pytrees import pytree
 from symbayes.specs import require
 
@@ -17,46 +23,105 @@ from symbayes.specs import require
 @pytree
 @dataclass(frozen=True)
 class Categorical:
-    """Labels 0..k-1 with logits as outputs: ``log p(y) = z_y - logsumexp(z)``."""
+    """Labels 0..k-1 with logits as outputs: ``log p(y) = z_y - logsumexp(z)``.
+
+    With positions, outputs (n, ..., k) have labels (n, ...): segmentation has one for every pixel.
+    """
 
     def log_prob(self, outputs: jax.Array, y: jax.Array) -> jax.Array:
         # A comparison, not a gather: its gradient is element-wise and not a scatter.
-        chosen = jnp.arange(outputs.shape[-1]) == y[:, None]
-        return jnp.sum(jnp.where(chosen, jax.nn.log_softmax(outputs), 0.0), axis=-1)
+        chosen = jnp.arange(outputs.shape[-1]) == y[..., None]
+        return over_positions(jnp.sum(jnp.where(chosen, jax.nn.log_softmax(outputs), 0.0), axis=-1))
 
     def check(self, outputs: tuple[int, ...], y: np.ndarray) -> None:
+        places, classes = outputs[1:-1], outputs[-1]
+        where = f" and position, of shape {shape_words('n', *places)}," if places else ""
         require(
-            y.ndim == 1 and np.issubdtype(y.dtype, np.integer),
-            f"labels are one integer per example, not {y.dtype} of shape {y.shape}",
+            y.ndim >= 1 and y.shape[1:] == places and np.issubdtype(y.dtype, np.integer),
+            f"labels are one integer per example{where or ','} not {y.dtype} of shape {y.shape}",
         )
-        classes = outputs[-1]
-        require(
-            y.size == 0 or (y.min() >= 0 and y.max() < classes),
-            f"labels run from {y.min(initial=0)} to {y.max(initial=0)}, "
-            f"but the network has outputs for 0 to {classes - 1}",
-        )
+        if y.size and (y.min() < 0 or y.max() >= classes):
+            raise ValueError(
+                f"labels run from {y.min()} to {y.max()}, but the network has outputs for 0 to {classes - 1}"
+            )
 
     def predict(self, outputs: jax.Array) -> jax.Array:
         return jax.nn.softmax(outputs)
 
+    def predictive(self, values: np.ndarray) -> CategoricalPredictive:
+        return CategoricalPredictive(values)
+
+    def running(self, shape: tuple[int, ...]) -> evaluate.RunningPredictive:
+        return evaluate.RunningPredictive.init(shape)
+
 
 @dataclass(frozen=True, eq=False)
-class CategoricalPredictive:
-    """Probabilities of every draw, shape (chain, draw, example, class)."""
+class CategoricalPredictive(Predictive):
+    """Probabilities of every draw, shape (chain, draw, example, ..., class)."""
+
+    kind: ClassVar[Kind] = "classes"
 
     probs: np.ndarray
 
+    @property
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {"probs": self.probs}
+
+    @property
+    def every(self) -> np.ndarray:
+        return self.probs
+
     @functools.cached_property
     def mean(self) -> np.ndarray:
-        """The predictive distribution, averaged over draws: (example, class)."""
+        """The predictive distribution, averaged over draws: (example, ..., class)."""
         return self.probs.mean(axis=(0, 1), dtype=np.float64)
 
     @functools.cached_property
     def entropy(self) -> np.ndarray:
-        """Entropy of the averaged distribution, in nats: (example,)."""
+        """Entropy of the averaged distribution, in nats: (example, ...)."""
         return evaluate.entropy(self.mean)
 
     @functools.cached_property
     def mutual_information(self) -> np.ndarray:
-        """Entropy of the mean minus mean of the entropies, in nats: (example,)."""
-        return evaluate.mutual_information(self.probs.reshape(-1, *self.probs.shape[2:]))
+        """Entropy of the mean minus mean of the entropies, in nats: (example, ...)."""
+        return evaluate.mutual_information(self.each)
+
+    @property
+    def uncertainty(self) -> np.ndarray:
+        """Entropy of the averaged distribution, averaged over positions: (example,), in nats."""
+        return _per_example(self.entropy)
+
+    @property
+    def doubt(self) -> np.ndarray:
+        """One minus the largest mean probability, averaged over positions: (example,)."""
+        return _per_example(1 - self.mean.max(axis=-1))
+
+    @property
+    def figures(self) -> tuple[str, ...]:
+        shared = ("confidences", "reliability", "entropies")
+        return (*shared, "label maps") if self.positions else (*shared, "least sure")
+
+    def losses(self, y: Any) -> np.ndarray:
+        labels = np.asarray(y)
+        require(
+            labels.shape == self.mean.shape[:-1],
+            f"y has shape {labels.shape}, but labels of these predictions have {self.mean.shape[:-1]}",
+        )
+        of_label = np.take_along_axis(self.mean, labels[..., None], axis=-1)[..., 0]
+        return _per_example(-np.log(np.maximum(of_label, SMALLEST_PROBABILITY)))
+
+    def sample(self, key: jax.Array, n: int) -> np.ndarray:
+        """Labels (n, example, ...)."""
+        pick, noise = jax.random.split(key)
+        chosen = np.asarray(jax.random.randint(pick, (n,), 0, self.count))
+        with np.errstate(divide="ignore"):  # what has no probability has a logit of -inf, and is not drawn
+            logits = np.log(self.each[chosen])
+        return np.asarray(jax.random.categorical(noise, jnp.asarray(logits)))
+
+    def unscaled(self, scaling: Scaling) -> CategoricalPredictive:
+        raise ValueError("labels have no units: a scaling of targets is for real ones")
+
+
+def _per_example(each: np.ndarray) -> np.ndarray:
+    """The mean over positions: (example, ...) to (example,)."""
+    return each.reshape(len(each), -1).mean(axis=1)

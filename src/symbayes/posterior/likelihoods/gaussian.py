@@ -8,7 +8,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from symbayes.posterior.likelihoods.normal import log_normal, require_finite
+from symbayes import evaluate
+from symbayes.posterior.likelihoods.likelihood import over_positions, require_finite, shape_words
+from symbayes.posterior.likelihoods.normal import GaussianPredictive, log_normal
 from symbayes.pytrees import pytree
 from symbayes.specs import require, require_positive
 
@@ -16,7 +18,10 @@ from symbayes.specs import require, require_positive
 @pytree
 @dataclass(frozen=True)
 class Gaussian:
-    """Real targets with the network's outputs as means and one known noise scale."""
+    """Real targets with the network's outputs as means and one known noise scale.
+
+    Targets have the shape of the outputs: (n, k), or (n, ..., k) with positions.
+    """
 
     scale: Any = 1.0
 
@@ -24,14 +29,21 @@ class Gaussian:
         require_positive(scale=self.scale)
 
     def log_prob(self, outputs: jax.Array, y: jax.Array) -> jax.Array:
-        return log_normal(y, outputs, self.scale)
+        return over_positions(log_normal(y, outputs, self.scale))
 
     def check(self, outputs: tuple[int, ...], y: np.ndarray) -> None:
         require(
-            y.ndim == 2 and np.issubdtype(y.dtype, np.floating) and y.shape[1] == outputs[-1],
-            f"targets have shape (n, {outputs[-1]}) and are real, not {y.dtype} of shape {y.shape}",
+            y.ndim >= 1 and y.shape[1:] == outputs[1:] and np.issubdtype(y.dtype, np.floating),
+            f"targets have shape {shape_words('n', *outputs[1:])} and are real, "
+            f"not {y.dtype} of shape {y.shape}",
         )
         require_finite(y)
 
     def predict(self, outputs: jax.Array) -> jax.Array:
         return outputs
+
+    def predictive(self, values: np.ndarray) -> GaussianPredictive:
+        return GaussianPredictive(values, float(self.scale))
+
+    def running(self, shape: tuple[int, ...]) -> evaluate.RunningMixture:
+        return evaluate.RunningMixture.init(shape, float(self.scale))

@@ -1,18 +1,20 @@
-"""The normal law of real targets, and the mixture of normals that many draws predict."""
+"""The mixture of normals that many draws predict of real targets, and the density of one of them."""
 
 from __future__ import annotations
 
 import functools
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from symbayes import evaluate
-from symbayes.specs import require
+from symbayes.data import Scaling
+from symbayes.evaluate.metric import Kind
+from symbayes.posterior.likelihoods.predictive import Predictive
 
 
 def log_normal(y: jax.Array, means: jax.Array, scale: Any) -> jax.Array:
@@ -21,58 +23,100 @@ def log_normal(y: jax.Array, means: jax.Array, scale: Any) -> jax.Array:
     return jnp.sum(-0.5 * ((y - means) / scale) ** 2 - log_norm, axis=-1)
 
 
-def require_finite(y: np.ndarray) -> None:
-    bad = ~np.isfinite(y).all(axis=1)
-    require(
-        not bad.any(),
-        f"targets hold NaN or infinity in {bad.sum()} of {len(y)} examples, "
-        f"first in number {int(bad.argmax())}: remove or repair them",
-    )
-
-
 @dataclass(frozen=True, eq=False)
-class GaussianPredictive:
+class GaussianPredictive(Predictive):
     """An equal mixture of normals, one of every draw.
 
     Attributes:
-        means: of every draw, shape (chain, draw, example, output).
+        means: of every draw, shape (chain, draw, example, ..., output).
         noise: standard deviation of the targets around them: one number, or shaped like the means.
     """
+
+    kind: ClassVar[Kind] = "reals"
 
     means: np.ndarray
     noise: float | np.ndarray
 
+    @property
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {"means": self.means, "noise": np.broadcast_to(self.noise, self.means.shape)}
+
+    @property
+    def every(self) -> np.ndarray:
+        return self.means
+
     @functools.cached_property
     def mean(self) -> np.ndarray:
-        """The mean of the mixture: (example, output)."""
+        """The mean of the mixture: (example, ..., output)."""
         return self.means.mean(axis=(0, 1), dtype=np.float64)
 
     @functools.cached_property
     def aleatoric(self) -> np.ndarray:
-        """The part of `std` that is noise, ``sqrt(mean of noise^2 over draws)``: (example, output)."""
+        """The part of `std` that is noise, ``sqrt(mean of noise^2 over draws)``: (example, ..., output)."""
         squares = np.square(self.noise, dtype=np.float64)
         return np.sqrt(np.broadcast_to(squares, self.means.shape).mean(axis=(0, 1)))
 
     @functools.cached_property
     def epistemic(self) -> np.ndarray:
-        """The part of `std` that is disagreement, the draws' means' deviation: (example, output)."""
+        """The part of `std` that is disagreement, the draws' means' deviation: (example, ..., output)."""
         return self.means.std(axis=(0, 1), dtype=np.float64)
 
     @functools.cached_property
     def std(self) -> np.ndarray:
-        """The standard deviation of the mixture, ``sqrt(aleatoric^2 + epistemic^2)``: (example, output)."""
+        """That of the mixture, ``sqrt(aleatoric^2 + epistemic^2)``: (example, ..., output)."""
         return np.hypot(self.aleatoric, self.epistemic)
 
-    def log_density(self, y: Any) -> np.ndarray:
-        """The log predictive density of targets (example, output), ``log mean_s p(y | draw s)``:
-        (example,), in nats."""
-        return evaluate.mixture_log_density(*self.components, y)
+    @property
+    def uncertainty(self) -> np.ndarray:
+        """The root mean square of `std` over outputs and positions: (example,)."""
+        return np.sqrt(np.square(self.std).reshape(len(self.std), -1).mean(axis=1))
 
     @property
-    def components(self) -> tuple[np.ndarray, np.ndarray]:
-        """Means and scales of all draws as one axis, each (s, example, output)."""
-        shape = (-1, *self.means.shape[2:])
-        return self.means.reshape(shape), np.broadcast_to(self.noise, self.means.shape).reshape(shape)
+    def doubt(self) -> np.ndarray:
+        return self.uncertainty
+
+    @property
+    def figures(self) -> tuple[str, ...]:
+        return ("coverages", "pictures") if len(self.positions) == 2 else ("coverages",)
+
+    @property
+    def component_means(self) -> np.ndarray:
+        """Means of all draws as one axis: (s, example, ..., output)."""
+        return self.each
+
+    @property
+    def component_scales(self) -> np.ndarray:
+        """Standard deviations of all draws as one axis: (s, example, ..., output)."""
+        return np.broadcast_to(self.noise, self.means.shape).reshape(self.each.shape)
+
+    def log_density(self, y: Any) -> np.ndarray:
+        """The log predictive density of targets (example, ..., output), ``log mean_s p(y | draw s)``:
+        (example, ...), in nats."""
+        return evaluate.mixture_log_density(self.component_means, self.component_scales, y)
+
+    def losses(self, y: Any) -> np.ndarray:
+        each = -self.log_density(y)
+        return each.reshape(len(each), -1).mean(axis=1)
+
+    def quantile(self, q: float) -> np.ndarray:
+        """Below it each output has probability `q`: (example, ..., output)."""
+        return evaluate.mixture_quantile(self.component_means, self.component_scales, q)
+
+    def interval(self, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
+        """Both ends of the central interval of probability `level`, each (example, ..., output)."""
+        if not 0 < level < 1:
+            raise ValueError(f"level is a probability between 0 and 1, not {level}")
+        return self.quantile((1 - level) / 2), self.quantile((1 + level) / 2)
+
+    def sample(self, key: jax.Array, n: int) -> np.ndarray:
+        """Targets (n, example, ..., output)."""
+        pick, noise = jax.random.split(key)
+        chosen = np.asarray(jax.random.randint(pick, (n,), 0, self.count))
+        means = self.component_means[chosen]
+        return means + self.component_scales[chosen] * np.asarray(jax.random.normal(noise, means.shape))
+
+    def unscaled(self, scaling: Scaling) -> GaussianPredictive:
+        return GaussianPredictive(scaling.undo(self.means), self.noise * scaling.scale)
 
     @property
     def entropy(self) -> np.ndarray:

@@ -4,9 +4,9 @@ A series has the same colour, dash and marker in every figure where it stands at
 """
 
 from symbayes.report.figures.agreement import predictive_comparison
-from symbayes.report.figures.calibration import entropy_histogram, reliability
+from symbayes.report.figures.calibration import coverage_curves, entropy_histogram, reliability
 from symbayes.report.figures.compact import frontier, pruning_curve, sigma_histograms, unmoved
-from symbayes.report.figures.images import uncertain_images
+from symbayes.report.figures.images import picture_grid, uncertain_images
 from symbayes.report.figures.landscape import barrier_curves
 from symbayes.report.figures.lines import curves
 from symbayes.report.figures.mixing import rhat_histograms
@@ -14,9 +14,11 @@ from symbayes.report.figures.trace import traces
 
 __all__ = [
     "barrier_curves",
+    "coverage_curves",
     "curves",
     "entropy_histogram",
     "frontier",
+    "picture_grid",
     "predictive_comparison",
     "pruning_curve",
     "reliability",

@@ -134,3 +134,42 @@ def entropy_histogram(values: Mapping[str, Real[np.ndarray, " _n"]], log_count: 
         + left_out(dropped)
     )
     return Figure("Predictive entropy", svg, caption, f"Histogram of predictive entropy: {listed(names)}.")
+
+
+def coverage_curves(transforms: Mapping[str, Real[np.ndarray, " _n"]]) -> Figure:
+    """The share of targets in the central interval of every probability, per method.
+
+    ``transforms`` hold the predicted probability of a value below the target (`evaluate.mixture_cdf`): a
+    target lies in the central interval of probability p if this is within p/2 of one half.
+    """
+    kept, dropped = {}, 0
+    for name, values in transforms.items():
+        (kept[name],), missing = finite(values)
+        dropped += missing
+    levels = np.linspace(0, 1, 51)
+    with sheet(3.4) as drawing:
+        axes = drawing.add_subplot()
+        handles, names = [], []
+        for index, (name, values) in enumerate(kept.items()):
+            if values.size == 0:
+                continue
+            ink = pen(index)
+            needed = np.sort(2 * np.abs(values - 0.5))
+            inside = np.searchsorted(needed, levels, side="right") / needed.size
+            handles += axes.plot(levels, inside, color=ink.color, linestyle=ink.linestyle)
+            names.append(name)
+        diagonal = axes.plot([0, 1], [0, 1], color=SOFT, linewidth=1, linestyle=":", zorder=1)
+        if not handles:
+            blank(axes)
+        percent = np.linspace(0, 1, 6)
+        for ticks in (axes.set_xticks, axes.set_yticks):
+            ticks(percent, [f"{100 * p:.0f}" for p in percent])
+        axes.set(xlabel="probability of the interval (%)", ylabel="targets inside (%)")
+        legend(drawing, handles + diagonal, [*names, "perfectly calibrated"])
+        svg = to_svg(drawing)
+    caption = (
+        "On the dotted diagonal, 90% of the targets lie in the central 90% intervals; below it a method is "
+        "too sure, above it not sure enough." + left_out(dropped)
+    )
+    alt = f"Coverage of central intervals against their probability: {listed(names)}."
+    return Figure("Coverage", svg, caption, alt)

@@ -12,6 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import StepPatch
 from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, LogLocator, NullLocator
 
+from symbayes.analyse.spread import moving
 from symbayes.report.contents import Figure
 from symbayes.report.figures.canvas import blank, finite, left_out, legend, listed, pen, sheet, to_svg
 
@@ -19,7 +20,6 @@ Numbers = int | float | np.integer | np.floating | Real[np.ndarray, " _point"]
 """One number, or one for each point of a series."""
 
 _ROUNDING = 1e-6
-_STILL = 1e-4
 _SMALLEST = 1e-3
 _SHARES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, _SMALLEST)
 
@@ -51,11 +51,6 @@ def sigma_histograms(values: Mapping[str, Real[np.ndarray, " _weight"]]) -> Figu
     )
     alt = f"Histograms of the weights' sigma: {listed(list(medians.values()))}."
     return Figure("Sigma of the weights", svg, caption + unmoved(still) + left_out(dropped), alt)
-
-
-def moving(sigma: Real[np.ndarray, " weight"]) -> Real[np.ndarray, " _moving"]:
-    """The sigmas of those weights that move at all."""
-    return sigma[sigma > _STILL * sigma.max(initial=0.0)]
 
 
 def unmoved(count: int) -> str:

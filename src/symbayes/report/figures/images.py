@@ -1,4 +1,4 @@
-"""Pictures with what each method thinks they show."""
+"""Pictures with what each method thinks they show, and pictures that are predicted."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ def uncertain_images(
             blank(drawing.add_subplot(), "no pictures to draw")
         grid = drawing.add_gridspec(max(len(images), 1), 2, width_ratios=[1, 3.6])
         for row, image in enumerate(images):
-            _picture(drawing.add_subplot(grid[row, 0]), image, names[labels[row]])
+            # A long name has a line of its own: beside "true:" it would leave the canvas.
+            label = ("true:\n" if slanted else "true: ") + names[labels[row]]
+            _picture(drawing.add_subplot(grid[row, 0]), image, label)
             bars = {name: np.nan_to_num(p[row], posinf=0.0, neginf=0.0) for name, p in probs.items()}
             _bars(drawing.add_subplot(grid[row, 1]), bars, int(labels[row]), names, slanted)
         patches = [Patch(color=pen(index).color) for index in range(len(probs))]
@@ -44,6 +46,60 @@ def uncertain_images(
     )
     alt = f"{len(images)} test images with the predicted class probabilities of {listed(list(probs))}."
     return Figure("The images it is least sure of", svg, caption, alt)
+
+
+def picture_grid(
+    columns: Mapping[str, np.ndarray],
+    maps: Sequence[str],
+    title: str,
+    caption: str,
+) -> Figure:
+    """A row for every example and a column for every kind of picture, (m, height, width) or with channels.
+
+    Pictures are drawn from black at 0 to white at 1.  Those among `maps` hold no pictures but numbers: they
+    have colours from the smallest to the largest of them, the same in all rows.
+    """
+    rows = {len(pictures) for pictures in columns.values()}
+    if len(rows) != 1:
+        raise ValueError(f"columns have {sorted(rows)} pictures; give as many in each")
+    for name, pictures in columns.items():
+        if pictures.ndim not in (3, 4) or (pictures.ndim == 4 and pictures.shape[3] not in (1, 3)):
+            raise ValueError(
+                f"column {name!r} has shape {pictures.shape}; give (m, height, width) or that with 1 or 3 "
+                "channels"
+            )
+    (count,) = rows
+    dropped = sum(int(np.sum(~np.isfinite(pictures))) for pictures in columns.values())
+    with sheet(0.35 + 0.62 * max(count, 1)) as drawing:
+        if count == 0:
+            blank(drawing.add_subplot(), "no pictures to draw")
+        else:
+            grid = drawing.subplots(count, len(columns), squeeze=False)
+            for cells, (name, pictures) in zip(grid.T, columns.items(), strict=True):
+                colours, span = ("viridis", _span(pictures)) if name in maps else ("gray", (0.0, 1.0))
+                for cell, picture in zip(cells, pictures, strict=True):
+                    _cell(cell, picture, colours, span)
+                cells[0].set_title(shown(name, 14), fontsize=8, loc="center")
+        svg = to_svg(drawing)
+    alt = f"{count} test examples as rows of pictures: {listed(list(columns))}."
+    return Figure(title, svg, caption + left_out(dropped), alt)
+
+
+def _span(values: np.ndarray) -> tuple[float, float]:
+    """The smallest and the largest number, or something around a single one."""
+    known = values[np.isfinite(values)]
+    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+    return (low, high) if low < high else (low - 0.5, high + 0.5)
+
+
+def _cell(axes: Axes, picture: np.ndarray, colours: str, span: tuple[float, float]) -> None:
+    picture = np.nan_to_num(np.asarray(picture, dtype=np.float64))
+    if picture.ndim == 3:
+        picture = picture[:, :, 0] if picture.shape[2] == 1 else np.clip(picture, 0, 1)
+    axes.imshow(picture, cmap=colours, vmin=span[0], vmax=span[1], interpolation="none")
+    axes.set(xticks=[], yticks=[])
+    axes.grid(visible=False)
+    axes.spines[:].set_visible(False)
 
 
 def _check(
@@ -70,7 +126,7 @@ def _picture(axes: Axes, image: np.ndarray, label: str) -> None:
     axes.imshow(image, cmap="gray", vmin=0, vmax=1, interpolation="none")
     axes.set(xticks=[], yticks=[])
     axes.grid(visible=False)
-    axes.set_xlabel(f"true: {label}", labelpad=3)
+    axes.set_xlabel(label, labelpad=3)
     axes.spines[:].set_visible(False)
 
 

@@ -31,7 +31,9 @@ def rhat_histograms(
     panels = [(weight, "weight space", "weights (%)")]
     if function:
         panels.append((function, "function space", "predictions (%)"))
-    with sheet(0.6 + 2.2 * len(panels)) as drawing:
+    # Each panel has a legend above it: three lines of it fit, and each one more needs room of its own.
+    lines = sum(max(len(series) - 3, 0) for series, _, _ in panels)
+    with sheet(0.6 + 2.2 * len(panels) + 0.19 * lines) as drawing:
         column = drawing.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
         for axes, (series, space, ylabel) in zip(column, panels, strict=True):
             _histogram(axes, series, edges, space if function else "")

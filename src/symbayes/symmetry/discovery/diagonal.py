@@ -10,44 +10,44 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 
+from symbayes.symmetry.discovery.cells import Cells, Usages
 from symbayes.symmetry.discovery.effects import (
     Cell,
     Effect,
     Forms,
     Ledger,
-    Subset,
     alternatives,
     effects_of,
-    part_offset,
 )
 from symbayes.symmetry.discovery.nullspace import Vector, add
-from symbayes.symmetry.program.axes import Term, atoms
-from symbayes.symmetry.program.laws import AGREE, FIXED, FORGET, SAME
+from symbayes.symmetry.program.axes import atoms
+from symbayes.symmetry.program.laws import AGREE, FIXED, FORGET, SAME, Rule
 from symbayes.symmetry.program.program import Carry, Concat, Link, Loop, Program, Reshape, Slice, Value
 
 EPSILON = 1e-2
 """Constants up to this size count as the epsilon of a normaliser, where epsilons are ignored."""
 
 
-class Diagonal(Ledger):
+class Diagonal(Cells, Ledger):
     """Runs the program on scales (``kind="scale"``) or signs (``kind="sign"``) and solves for the
-    parameters'.
+    parameters'.  Cells of parameters that the program does not use have none.
     """
 
-    def __init__(self, program: Program, kind: str, ignore_epsilon: bool = False):
-        super().__init__(2 if kind == "sign" else None)
+    def __init__(self, program: Program, partly: Usages, kind: str, ignore_epsilon: bool = False):
+        Cells.__init__(self)
+        Ledger.__init__(self, 2 if kind == "sign" else None)
         self.kind = kind
         self.ignore_epsilon = ignore_epsilon
         used = [value for path, value in program.parameters.items() if program.uses(path)]
         self.relevant = {atom for value in used for term in value.axes for atom in atoms(term)}
         self.forms: dict[int, dict[Cell, Forms]] = {}
-        self.layouts: dict[int, dict[Hashable, list[Subset]]] = {}
         for value in used:
-            self.forms[id(value)] = self.invent(value)
+            usage = partly.get(value.path or "")
+            self.forms[id(value)] = self.invent(value, usage.idle if usage else frozenset())
         handlers = {Link: self.link, Reshape: self.reshape, Concat: self.concat, Slice: self.slice}
         for step in program.steps:
             if isinstance(step, Carry):
@@ -59,17 +59,6 @@ class Diagonal(Ledger):
                 self.vanish(cell)
 
     # ------------------------------------------------------------------ values
-
-    def layout(self, value: Value) -> dict[Hashable, list[Subset]]:
-        """The parts of every axis, hidden ones included."""
-        if id(value) not in self.layouts:
-            axes: list[tuple[Hashable, Term]] = [*enumerate(value.axes)]
-            axes += [(loop, loop.axis) for loop in value.loops]
-            self.layouts[id(value)] = {key: alternatives(term) for key, term in axes}
-        return self.layouts[id(value)]
-
-    def cells(self, value: Value) -> Iterable[Cell]:
-        return itertools.product(*(range(len(parts)) for parts in self.layout(value).values()))
 
     def of(self, value: Value) -> dict[Cell, Forms]:
         if id(value) not in self.forms:
@@ -85,13 +74,16 @@ class Diagonal(Ledger):
         free = (array == 0) | np.isnan(array)
         return bool(np.all(free if self.kind == "sign" else free | np.isinf(array)))
 
-    def invent(self, value: Value) -> dict[Cell, Forms]:
-        """A new unknown for every effect."""
+    def invent(self, value: Value, idle: frozenset[Cell] = frozenset()) -> dict[Cell, Forms]:
+        """A new unknown for every effect; what is idle goes along with everything."""
         if not value.numeric:
             return {cell: {} for cell in self.cells(value)}
         forms: dict[Cell, Forms] = {}
         layout = self.layout(value)
         for cell in self.cells(value):
+            if cell in idle:
+                forms[cell] = None
+                continue
             indices = [
                 (key, atom)
                 for (key, parts), choice in zip(layout.items(), cell, strict=True)
@@ -122,7 +114,9 @@ class Diagonal(Ledger):
             forms = [self.operand(value, keys, names, choice) for value, keys, names in operands]
             result = self.without(self.apply(step, forms), sizes.keys() - kept)
             results[tuple(n for label, n in choice.items() if label in kept)].append(result)
-        merged = {pick: self.merge(many) for pick, many in results.items()}
+        merged: dict[tuple, Forms] = {pick: self.merge(many) for pick, many in results.items()}
+        if not step.out.numeric or self.rule(step) == AGREE:  # agreement is all that is asked for
+            merged = {pick: {} for pick in merged}
         return self.deliver(step.out, step.out_labels, [label for label in sizes if label in kept], merged)
 
     def operand(self, value: Value, keys: list, names: dict, choice: dict) -> Forms:
@@ -134,8 +128,11 @@ class Diagonal(Ledger):
         forms = self.of(value)[cell]
         return forms and {frozenset((names[k], a) for k, a in effect): form for effect, form in forms.items()}
 
+    def rule(self, step: Link) -> Rule:
+        return step.law.sign if self.kind == "sign" else step.law.scale
+
     def apply(self, step: Link, forms: list[Forms]) -> Forms:
-        rule = step.law.sign if self.kind == "sign" else step.law.scale
+        rule = self.rule(step)
         numeric = [f for f, value in zip(forms, step.ins, strict=True) if value.numeric]
         if rule == FORGET or not numeric:
             return {}
@@ -147,8 +144,7 @@ class Diagonal(Ledger):
             if self.ignore_epsilon:
                 kept = [not _ignorable(value) for value in step.ins if value.numeric]
                 numeric = [f for f, keep in zip(numeric, kept, strict=True) if keep]
-            agreed = self.merge(numeric)
-            return {} if rule == AGREE or not step.out.numeric else agreed
+            return self.merge(numeric)
         assert not isinstance(rule, str)
         total: dict[Effect, Vector] = {}
         for coefficient, operand in zip(rule, forms, strict=True):
@@ -197,35 +193,6 @@ class Diagonal(Ledger):
                 collected[(*out_key, *tail)].append(moved)
         return {cell: self.merge(many) for cell, many in collected.items()}
 
-    def block(
-        self, step: Reshape, ins: tuple, terms: tuple, outs: tuple
-    ) -> list[tuple[dict, dict, dict, set]]:
-        """How the cells of a group of axes correspond: for each pair (choices in, choices out, places, axes
-        lost).
-        """
-        layout, out_layout = self.layout(step.source), self.layout(step.out)
-        before = list(itertools.product(*(enumerate(alternatives(term)) for term in terms)))
-        after = list(itertools.product(*(enumerate(out_layout[k]) for k in outs)))
-        same = [_join(pick) for pick in before] == [_join(pick) for pick in after]
-        if not same:
-            before = list(itertools.product(*(enumerate(layout[k]) for k in ins)))
-        pairs = zip(before, after, strict=True) if same else itertools.product(before, after)
-        found = []
-        for pick, out_pick in pairs:
-            source_choice = {k: n if len(layout[k]) > 1 else 0 for k, (n, _) in zip(ins, pick, strict=True)}
-            out_choice = {k: n for k, (n, _) in zip(outs, out_pick, strict=True)}
-            flat = _join(pick)
-            places = {}
-            if same:
-                spots = iter(
-                    [k for k, (_, found_atoms) in zip(outs, out_pick, strict=True) for _ in found_atoms]
-                )
-                for k, (_, found_atoms) in zip(ins, pick, strict=True):
-                    places |= {(k, atom): next(spots) for atom in found_atoms}
-            repeated = same and len(set(flat)) < len(flat)
-            found.append((source_choice, out_choice, places, set() if same and not repeated else set(ins)))
-        return found
-
     def concat(self, step: Concat) -> dict[Cell, Forms]:
         forms: dict[Cell, Forms] = {}
         offset = 0
@@ -238,20 +205,8 @@ class Diagonal(Ledger):
             offset += width
         return forms
 
-    def project(self, out: Value, cell: Cell, value: Value, changed: dict) -> Cell:
-        """The cell of an operand that a cell of the result was made from."""
-        choice = dict(zip(self.layout(out), cell, strict=True)) | changed
-        return tuple(choice.get(key, 0) if len(parts) > 1 else 0 for key, parts in self.layout(value).items())
-
     def slice(self, step: Slice) -> dict[Cell, Forms]:
-        offsets: dict[int, int] = {}
-        mixed: set = set()
-        for k, start in enumerate(step.starts):
-            offset = part_offset(step.source.axes[k], start, step.out.axes[k])
-            if offset is None:
-                mixed.add(k)
-            else:
-                offsets[k] = offset
+        offsets, mixed = self.sliced(step)
         whole = [
             range(len(parts)) if k in mixed else (None,) for k, parts in self.layout(step.source).items()
         ]
@@ -277,10 +232,6 @@ class Diagonal(Ledger):
                 picked = dict(zip(self.layout(step.out), target, strict=True))
                 if all(len(layout[k]) == 1 or picked.get(k, choice[k]) == choice[k] for k in layout):
                     self.equate(kept, held)
-
-
-def _join(pick: Iterable[tuple[int, Subset]]) -> Subset:
-    return tuple(atom for _, found in pick for atom in found)
 
 
 def _wide(results: dict[tuple, Forms], position: int) -> bool:

@@ -14,6 +14,7 @@ from symbayes.symmetry.discovery import permute
 from symbayes.symmetry.discovery.assemble import assemble, free_atoms
 from symbayes.symmetry.discovery.diagonal import Diagonal
 from symbayes.symmetry.discovery.generators import Generator, beyond, generators
+from symbayes.symmetry.discovery.uses import completed, usages
 from symbayes.symmetry.group.element import Element
 from symbayes.symmetry.group.group import Symmetry
 from symbayes.symmetry.group.members import Factor, Permutation
@@ -24,6 +25,9 @@ from symbayes.symmetry.program.evaluation import Evaluation
 from symbayes.symmetry.program.program import Program
 from symbayes.symmetry.program.trace import program_of
 
+POINTS, POINTS_OF_CHOICES = 3, 10
+"""At how many points a group is tried, and a program that makes choices: these hide changes from many."""
+
 
 def discover(apply: Callable[..., Any], variables: trees.Tree, x: Any) -> Symmetry:
     """The maximal group of permutations, signs and positive scalings of the parameters that keep
@@ -31,24 +35,40 @@ def discover(apply: Callable[..., Any], variables: trees.Tree, x: Any) -> Symmet
 
     `apply` is any pure function of a nested dict of arrays and an input: it is traced, never looked up in a
     table. What the analysis does not understand it leaves in place and reports under `pinned`; what it
-    finds is checked in float64 before it is returned, and what fails is reported under `dropped`.
+    finds is checked in float64, with several elements, networks and inputs, before it is returned; what fails
+    is reported under `dropped`. What this input does not use of a parameter has no freedom of its own.
     """
     evaluation = Evaluation.of(apply, variables, x)
     program = _analysed(evaluation)
-    signs = generators(Diagonal(program, "sign"))
-    scales = generators(Diagonal(program, "scale"))
-    loose = beyond(scales, generators(Diagonal(program, "scale", ignore_epsilon=True)))
+    partly = usages(program)
+
+    def solved(kind: str, ignore_epsilon: bool = False) -> list[Generator]:
+        found = generators(Diagonal(program, partly, kind, ignore_epsilon))
+        return [completed(generator, partly) for generator in found]
+
+    signs, scales = solved("sign"), solved("scale")
+    loose = beyond(scales, solved("scale", ignore_epsilon=True))
     over = _closed(permute.dependencies(program), [*signs, *scales])
     # One compiled function tries everything: the loose scales ride along at zero.
-    trial = Trial(assemble(program, over, signs, [*scales, *loose]), evaluation, variables)
-    drawn = trial.random()
-    for member in trial.group.scales[len(scales) :]:
-        drawn.log_scales[member.name] *= 0
+    group = assemble(program, over, signs, [*scales, *loose])
+    trial = Trial(group, evaluation, variables, points=POINTS_OF_CHOICES if _chooses(program) else POINTS)
+    drawn = trial.elements()
+    for member in group.scales[len(scales) :]:
+        for element in drawn:
+            element.log_scales[member.name] *= 0
     dropped: tuple[str, ...] = ()
-    if trial.change(drawn) > trial.limit:
-        signs, scales, dropped = _without_failures(program, signs, scales, trial, drawn)
+    if failing := trial.failing(drawn):
+        signs, scales, dropped = _without_failures(program, signs, scales, trial, drawn, failing)
     group = assemble(program, over, signs, scales)
     return dataclasses.replace(group, dropped=dropped, invariances=_invariances(trial, len(loose)))
+
+
+def _chooses(program: Program) -> bool:
+    """Whether the program compares, or picks by, numbers that depend on the parameters."""
+    return any(
+        not step.out.numeric and any(value.numeric and not value.data for value in step.ins)
+        for step in program.steps
+    )
 
 
 def _analysed(evaluation: Evaluation) -> Program:
@@ -76,24 +96,37 @@ def _closed(over: dict[Atom, list[Atom]], found: list[Generator]) -> dict[Atom, 
 
 
 def _without_failures(
-    program: Program, signs: Sequence[Generator], scales: Sequence[Generator], trial: Trial, drawn: Element
+    program: Program,
+    signs: Sequence[Generator],
+    scales: Sequence[Generator],
+    trial: Trial,
+    drawn: Sequence[Element],
+    failing: Sequence[int],
 ) -> tuple[list[Generator], list[Generator], tuple[str, ...]]:
-    """The signs and scales that, each by itself, keep the outputs, and a line on each of the others.
+    """The signs and scales that, each by itself, keep the outputs where all together did not, and a line on
+    each of the others.
 
     Permutations that fail are pinned.
     """
     still = trial.group.unmoved()
     dropped: list[str] = []
-    kept = trial.group.unmoved()
+    kept = [trial.group.unmoved() for _ in drawn]
+
+    def alone(kind: str, name: str, k: int) -> Element:
+        return dataclasses.replace(
+            still, **{kind: getattr(still, kind) | {name: getattr(drawn[k], kind)[name]}}
+        )
 
     def holds(kind: str, member: Permutation | Factor) -> bool:
-        alone = getattr(still, kind) | {member.name: getattr(drawn, kind)[member.name]}
-        change = trial.change(dataclasses.replace(still, **{kind: alone}))
-        if change > trial.limit:
-            places = ", ".join(dict.fromkeys(move.path for move in member.moves))
-            dropped.append(f"{kind} of {member.name} ({places}): the outputs change by {change:.1e}")
-            return False
-        getattr(kept, kind).update({member.name: alone[member.name]})
+        for k in failing:
+            element = alone(kind, member.name, k)
+            if trial.relative_change(element, trial.points[k]) > trial.tolerance:
+                change = trial.change(element, trial.points[k])
+                places = ", ".join(dict.fromkeys(move.path for move in member.moves))
+                dropped.append(f"{kind} of {member.name} ({places}): the outputs change by {change:.1e}")
+                return False
+        for element, whole in zip(kept, drawn, strict=True):
+            getattr(element, kind)[member.name] = getattr(whole, kind)[member.name]
         return True
 
     group = trial.group
@@ -102,8 +135,8 @@ def _without_failures(
             pin(atom, "failed the numerical check")
     signs = [g for g, member in zip(signs, group.signs, strict=True) if holds("signs", member)]
     scales = [g for g, member in zip(scales, group.scales, strict=False) if holds("log_scales", member)]
-    change = trial.change(kept)
-    if change > trial.limit:
+    for k in trial.failing(kept):
+        change = trial.change(kept[k], trial.points[k])
         raise ValueError(
             f"the symmetries found do not hold together: they change the outputs by {change:.1e}"
         )
@@ -116,5 +149,5 @@ def _invariances(trial: Trial, count: int) -> tuple[Factor, ...]:
     element = trial.group.unmoved()
     for factor in loose:
         element.log_scales[factor.name] += np.log(2.0)
-    error = trial.change(element) / (trial.size or 1.0) if loose else 0.0
+    error = trial.relative_change(element, trial.points[0]) if loose else 0.0
     return tuple(dataclasses.replace(factor, error=error) for factor in loose)

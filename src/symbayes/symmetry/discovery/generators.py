@@ -17,6 +17,8 @@ from symbayes.symmetry.discovery.diagonal import Diagonal
 from symbayes.symmetry.discovery.effects import Subset, Unknown
 from symbayes.symmetry.discovery.nullspace import Echelon, Number, Vector, add, ratio
 
+LARGEST_MULTIPLE = 60
+
 
 @dataclass(frozen=True)
 class Generator:
@@ -69,8 +71,13 @@ def _restricted(generator: Generator, key: Subset, number: dict[Unknown, int]) -
 
 
 def _whole(vector: Vector) -> Vector:
-    """The smallest whole multiple, so that exponents read 1, -1, 2."""
+    """The smallest whole multiple, so that exponents read 1, -1, 2; where it is large, the vector itself.
+
+    The power 0.7 in float32 has the denominator 2^24, and the multiple would overflow.
+    """
     scale = math.lcm(*(c.denominator for c in vector.values()))
+    if scale > LARGEST_MULTIPLE:
+        return vector
     return {i: c * scale for i, c in vector.items()}
 
 

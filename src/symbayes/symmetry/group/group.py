@@ -149,7 +149,7 @@ class Symmetry:
         """The variables moved by an element; under `jax.vmap` a thousand at once."""
         flat = trees.flatten(variables)
         self.expect(flat)
-        return trees.unflatten({path: self.act_on(path, element, leaf) for path, leaf in flat.items()})
+        return trees.like(variables, {path: self.act_on(path, element, leaf) for path, leaf in flat.items()})
 
     def act_on(self, path: str, element: Element, leaf: Any) -> Any:
         """One parameter moved by an element."""
@@ -205,4 +205,5 @@ class Symmetry:
         """``max |f(g w) - f(w)|`` over random elements g, in float64."""
         self.expect(trees.flatten(variables))
         trial = Trial(self, Evaluation.of(apply, variables, x), variables, shake=False)
-        return max(trial.change(trial.random(seed + n)) for n in range(elements))
+        (given,) = trial.points
+        return max(trial.change(trial.random(seed + n), given) for n in range(elements))

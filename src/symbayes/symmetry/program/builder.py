@@ -86,6 +86,7 @@ class Builder:
         return self.reshape(value, [*value.shape[:axis], *sizes, *value.shape[axis + 1 :]])
 
     def concat(self, values: Sequence[Value], axis: int) -> Value:
+        values = [value for value in values if value.shape[axis]] or values[:1]
         shape = list(values[0].shape)
         shape[axis] = sum(value.shape[axis] for value in values)
         out = self.result(shape, values[0].dtype, values)

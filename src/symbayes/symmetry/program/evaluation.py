@@ -5,7 +5,7 @@ parameters.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 from jax.extend.core import jaxpr_as_fun
 
 from symbayes import trees
+from symbayes.symmetry.program.double import BITS, narrow, wide
 from symbayes.symmetry.program.trace import jaxpr_of
 
 
@@ -30,35 +31,47 @@ def double(tree: Any) -> Any:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A program traced in float64."""
+    """A program in float64; `precision` is the rounding of its coarsest operation."""
 
     jaxpr: Any
     paths: tuple[str, ...]
     inputs: tuple[Any, ...]
+    precision: float
 
     @classmethod
     def of(cls, apply: Callable[..., Any], variables: trees.Tree, x: Any) -> Evaluation:
         flat = trees.flatten(variables)
         require_finite(flat)
-        paths = tuple(flat)
 
-        def function(leaves, inputs):
-            return apply(trees.unflatten(dict(zip(paths, leaves, strict=True))), inputs)
+        def function(leaves: Sequence[Any], inputs: Any) -> Any:
+            return apply(_rebuilt(variables, dict(zip(flat, leaves, strict=True))), inputs)
 
-        with jax.enable_x64(True):
-            leaves, inputs = double(list(flat.values())), double(x)
-            jaxpr = _trace_twice(function, leaves, inputs)
-            return cls(jaxpr, paths, tuple(jax.tree.leaves(inputs)))
+        traced = _trace_twice(function, list(flat.values()), x)
+        precision = max((float(jnp.finfo(dtype).eps) for dtype in _narrow_types(traced)), default=2.3e-16)
+        return cls(wide(traced), tuple(flat), tuple(map(double, jax.tree.leaves(x))), precision)
 
-    def __call__(self, flat: dict[str, jax.Array], inputs: tuple[Any, ...]) -> list[jax.Array]:
+    def __call__(
+        self, flat: Mapping[str, jax.Array | np.ndarray], inputs: tuple[Any, ...]
+    ) -> list[jax.Array]:
         """The floating-point outputs at these parameters."""
-        outs = jaxpr_as_fun(self.jaxpr)(*(flat[path] for path in self.paths), *inputs)
+        leaves = [*(flat[path] for path in self.paths), *inputs]
+        typed = [
+            jnp.asarray(leaf, aval.dtype) for leaf, aval in zip(leaves, self.jaxpr.in_avals, strict=True)
+        ]
+        outs = jaxpr_as_fun(self.jaxpr)(*typed)
         return [out for out in outs if jnp.issubdtype(out.dtype, jnp.inexact)]
 
     @property
-    def precision(self) -> float:
-        """The rounding of the coarsest floating-point type in the program."""
-        return max((float(jnp.finfo(dtype).eps) for dtype in _float_types(self.jaxpr)), default=2.3e-16)
+    def calls_back(self) -> bool:
+        """Whether the program leaves JAX, so that two runs of it may differ."""
+        return any("call" in eqn.primitive.name for eqn in _equations(self.jaxpr))
+
+
+def _rebuilt(tree: trees.Tree, flat: Mapping[str, Any], prefix: str = "") -> trees.Tree:
+    """The tree with these leaves; a dict without leaves stays."""
+    if not isinstance(tree, Mapping):
+        return flat[prefix]
+    return {key: _rebuilt(tree[key], flat, f"{prefix}/{key}" if prefix else key) for key in tree}
 
 
 def require_finite(flat: dict[str, Any]) -> None:
@@ -94,21 +107,28 @@ def _text(jaxpr: Any) -> str:
     return re.sub(r"0x[0-9a-f]+", "", str(jaxpr.jaxpr))
 
 
-def _float_types(jaxpr: Any) -> Iterator[Any]:
+def _equations(jaxpr: Any) -> Iterator[Any]:
     for eqn in getattr(jaxpr, "jaxpr", jaxpr).eqns:
-        for var in eqn.outvars:
-            dtype = getattr(var.aval, "dtype", None)
-            if dtype is not None and jnp.issubdtype(dtype, jnp.floating):
-                yield dtype
+        yield eqn
         for sub in jax.tree.leaves(list(eqn.params.values()), is_leaf=lambda p: hasattr(p, "eqns")):
             if hasattr(sub, "eqns"):
-                yield from _float_types(sub)
+                yield from _equations(sub)
+
+
+def _narrow_types(jaxpr: Any) -> Iterator[Any]:
+    """The floating-point types of the operations that are not widened."""
+    for eqn in filter(narrow, _equations(jaxpr)):
+        # What is made of bits is not rounded; what is made into bits is.
+        found = eqn.invars if eqn.primitive.name == BITS else (*eqn.invars, *eqn.outvars)
+        types = [getattr(var.aval, "dtype", None) for var in found]
+        yield from (dtype for dtype in types if dtype is not None and jnp.issubdtype(dtype, jnp.inexact))
 
 
 def difference(a: list[np.ndarray], b: list[np.ndarray]) -> float:
     """The largest absolute difference between two lists of outputs; infinite where one is not finite."""
     worst = 0.0
     for x, y in zip(a, b, strict=True):
-        gap = np.where(x == y, 0.0, np.abs(x - y))  # equal infinities, as of a mask, do not differ
+        with np.errstate(invalid="ignore"):
+            gap = np.where(x == y, 0.0, np.abs(x - y))  # equal infinities, as of a mask, do not differ
         worst = max(worst, float(np.max(np.where(np.isnan(gap), np.inf, gap), initial=0.0)))
     return worst

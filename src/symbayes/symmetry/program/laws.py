@@ -5,7 +5,8 @@ Suppose operand i is multiplied by ``exp(d_i)`` (a positive scale) or by ``(-1)^
 the same way, and with which d:
 
 * SAME: all d_i are equal, and the result has that d (addition; maximum, for scales);
-* AGREE: all d_i are equal, and the result does not change (comparisons);
+* AGREE: all d_i are equal, also along the axes that are reduced, and the result does not change
+  (comparisons, the place of an extremum);
 * FORGET: any d_i will do, the result does not change (absolute value, for signs);
 * FIXED: every d_i is zero (exponential);
 * a tuple of numbers c_i: the result has d = sum_i c_i d_i (product, powers).

@@ -119,7 +119,8 @@ def _degree(chain: Chain, grid: np.ndarray, values: np.ndarray, tolerance: float
 def _close(a: np.ndarray, b: np.ndarray, tolerance: float) -> bool:
     """Equal up to rounding, and finite somewhere other than zero."""
     finite = np.isfinite(a) & np.isfinite(b)
-    same = np.where(finite, np.abs(a - b) <= tolerance * (np.abs(a) + np.abs(b)), a == b)
+    with np.errstate(invalid="ignore"):  # an infinity less another
+        same = np.where(finite, np.abs(a - b) <= tolerance * (np.abs(a) + np.abs(b)), a == b)
     return bool(np.all(same) and np.any(finite & (a != 0)))
 
 

@@ -49,6 +49,8 @@ class Walker(Builder):
         name = eqn.primitive.name
         if name in CONTROL:
             return CONTROL[name](self, eqn, ins)
+        if all(isinstance(var.aval.dtype, np.dtype) and 0 in var.aval.shape for var in eqn.outvars):
+            return [self.constant(np.empty(var.aval.shape, var.aval.dtype)) for var in eqn.outvars]
         if _foldable(eqn, ins):
             return self.fold(eqn, ins)
         if name in RULES:

@@ -82,11 +82,11 @@ def observe(
     apply: Callable[..., Any], group: Symmetry, example: Mapping[str, np.ndarray], x: Any
 ) -> Observed:
     """What can be observed of the units that a group permutes; the signs that act on it are not yet known."""
-    tree = trees.unflatten({path: example[path] for path in group.shapes})
+    tree = trees.variables({path: example[path] for path in group.shapes})
     Evaluation.of(apply, tree, x)  # refuses what is not a pure function of fixed shapes
 
     def function(leaves: Sequence[Any], inputs: Any) -> Any:
-        return apply(trees.unflatten(dict(zip(group.shapes, leaves, strict=True))), inputs)
+        return apply(trees.variables(dict(zip(group.shapes, leaves, strict=True))), inputs)
 
     jaxpr = jaxpr_of(function, [example[path] for path in group.shapes], x)
     walker = Recorder()

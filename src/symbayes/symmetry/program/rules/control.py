@@ -32,7 +32,7 @@ def _cond(walker: Any, eqn: Any, ins: list[Value]) -> list[Value]:
 
 def _scan(walker: Any, eqn: Any, ins: list[Value]) -> list[Value]:
     """One step of the loop, in which every value that varies with the step has the loop's axis, hidden."""
-    constants, carries = _scan_counts(eqn.params)
+    constants, carries = scan_counts(eqn.params)
     first, sequences = ins[constants : constants + carries], ins[constants + carries :]
     length = eqn.params["length"]
     loop = Loop(length, fresh(length, "the order of a scan" if carries else None))
@@ -44,7 +44,7 @@ def _scan(walker: Any, eqn: Any, ins: list[Value]) -> list[Value]:
     return held + [_stacked(walker, value, loop) for value in outs[carries:]]
 
 
-def _scan_counts(params: dict) -> tuple[int, int]:
+def scan_counts(params: dict) -> tuple[int, int]:
     if "num_consts" in params:
         return params["num_consts"], params["num_carry"]
     constants, carries, _ = params["ft_in"].unpack()

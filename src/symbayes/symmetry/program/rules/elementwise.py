@@ -38,7 +38,8 @@ def _pow(b: Builder, eqn: Any, ins: list[Value]) -> list[Value]:
     """A constant exponent gives a power; any other leaves nothing free."""
     aval = eqn.outvars[0].aval
     exponent = ins[1].constant
-    if exponent is None or exponent.size == 0 or np.any(exponent != exponent.flat[0]):
+    uniform = exponent is not None and exponent.size > 0 and np.all(exponent == exponent.flat[0])
+    if exponent is None or not uniform or not np.isfinite(exponent.flat[0]):
         return [b.elementwise(OPAQUE, ins, aval.shape, aval.dtype, evaluation(eqn))]
     law = power(Fraction(float(exponent.flat[0])))
     return [b.elementwise(law, ins[:1], aval.shape, aval.dtype)]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from symbayes.symmetry.program.builder import Builder, Rule
 from symbayes.symmetry.program.laws import LINEAR
 from symbayes.symmetry.program.program import Value
@@ -36,9 +38,12 @@ def _gather(b: Builder, eqn: Any, ins: list[Value]) -> list[Value]:
         if not whole:
             pins |= {operand_labels[k]: REASON, ("read", k): REASON}
     pins |= {operand_labels[k]: REASON for k in numbers.collapsed_slice_dims}
-    labels = [operand_labels, index_labels]
+    values, labels = [operand, indices], [operand_labels, index_labels]
+    if eqn.params["fill_value"] is not None:  # what an index beyond the end gives
+        values.append(b.constant(np.asarray(eqn.params["fill_value"], operand.dtype)))
+        labels.append([])
     # Indices are integers: they take no part in scales, but their axes are the axes of the result.
-    return [b.link(LINEAR, [operand, indices], labels, out_labels, aval.shape, aval.dtype, pins)]
+    return [b.link(LINEAR, values, labels, out_labels, aval.shape, aval.dtype, pins)]
 
 
 def _dynamic_slice(b: Builder, eqn: Any, ins: list[Value]) -> list[Value]:
@@ -50,7 +55,14 @@ def _dynamic_slice(b: Builder, eqn: Any, ins: list[Value]) -> list[Value]:
             _clipped(starts[k], value.shape[k] - n) if k in partial else 0 for k, n in enumerate(aval.shape)
         ]
         return [b.slice(value, where, aval.shape)]
-    return [b.along(LINEAR, value, partial, aval.shape, aval.dtype, REASON)]
+    return [_placed(b, b.along(LINEAR, value, partial, aval.shape, aval.dtype, REASON), starts)]
+
+
+def _placed(b: Builder, value: Value, starts: list[Value]) -> Value:
+    """The value, which depends on the computation of these places too."""
+    labels = range(len(value.shape))
+    places = [[] for _ in starts]
+    return b.link(LINEAR, [value, *starts], [labels, *places], labels, value.shape, value.dtype)
 
 
 def _clipped(start: Value, last: int) -> int:
@@ -59,14 +71,15 @@ def _clipped(start: Value, last: int) -> int:
 
 
 def _dynamic_update_slice(b: Builder, eqn: Any, ins: list[Value]) -> list[Value]:
-    value, update = ins[:2]
+    value, update, *starts = ins
     aval = eqn.outvars[0].aval
     partial = {k for k, n in enumerate(update.shape) if n != value.shape[k]}
     pinned = b.along(LINEAR, value, partial, value.shape, value.dtype, REASON)
     labels = [("update", k) if k in partial else k for k in range(len(update.shape))]
     pins = {label: REASON for k, label in enumerate(labels) if k in partial}
     whole = range(len(value.shape))
-    return [b.link(LINEAR, [pinned, update], [whole, labels], whole, aval.shape, aval.dtype, pins)]
+    updated = b.link(LINEAR, [pinned, update], [whole, labels], whole, aval.shape, aval.dtype, pins)
+    return [_placed(b, updated, starts)]
 
 
 RULES: dict[str, Rule] = {

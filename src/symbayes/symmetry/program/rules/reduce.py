@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from symbayes.symmetry.program.builder import Builder, Rule
-from symbayes.symmetry.program.laws import FIXED, FORGET, LINEAR, OPAQUE, ORDER, Law
+from symbayes.symmetry.program.laws import COMPARE, LINEAR, OPAQUE, ORDER, Law
 from symbayes.symmetry.program.program import Value
 
 
@@ -29,7 +29,7 @@ def _arg(b: Builder, eqn: Any, ins: list[Value]) -> list[Value]:
     labels = range(len(ins[0].shape))
     kept = [k for k in labels if k not in gone]
     pins = dict.fromkeys(gone, "the place of an extremum")
-    return [b.link(Law(FORGET, FIXED), ins, [labels], kept, aval.shape, aval.dtype, pins)]
+    return [b.link(COMPARE, ins, [labels], kept, aval.shape, aval.dtype, pins)]
 
 
 def _window(law: Law) -> Rule:
@@ -69,7 +69,7 @@ def _sort(b: Builder, eqn: Any, ins: list[Value]) -> list[Value]:
 
 def _top_k(b: Builder, eqn: Any, ins: list[Value]) -> list[Value]:
     axis = eqn.params.get("axis", -1) % len(ins[0].shape)
-    laws = [ORDER, Law(FORGET, FIXED)]
+    laws = [ORDER, COMPARE]
     return [
         b.along(law, ins[0], [axis], var.aval.shape, var.aval.dtype, "the largest entries, in order")
         for law, var in zip(laws, eqn.outvars, strict=True)

@@ -53,7 +53,7 @@ def _tile(b: Builder, eqn: Any, ins: list[Value]) -> list[Value]:
 
 
 def _concatenate(b: Builder, eqn: Any, ins: list[Value]) -> list[Value]:
-    return [b.concat(ins, eqn.params["dimension"])]
+    return [b.concat(ins, int(eqn.params["dimension"]))]
 
 
 def _slice(b: Builder, eqn: Any, ins: list[Value]) -> list[Value]:

@@ -1,0 +1,35 @@
+"""What is learnt from runs: how they compare, whether they have mixed, what symmetries hide."""
+
+from symbayes.analyse.aligned import AlignedRun, align_run
+from symbayes.analyse.barriers import Barriers, barriers
+from symbayes.analyse.bounds import Bounds
+from symbayes.analyse.compactness import Compactness, compactness, held_out
+from symbayes.analyse.compare import Comparison, compare
+from symbayes.analyse.control import prior_draws
+from symbayes.analyse.distances import LayerDistance, distances
+from symbayes.analyse.findings import Findings, investigate
+from symbayes.analyse.mixing import Mixing, mixing
+from symbayes.analyse.pruning import pruned_accuracy
+from symbayes.analyse.spread import Spread
+
+__all__ = [
+    "AlignedRun",
+    "Barriers",
+    "Bounds",
+    "Compactness",
+    "Comparison",
+    "Findings",
+    "LayerDistance",
+    "Mixing",
+    "Spread",
+    "align_run",
+    "barriers",
+    "compactness",
+    "compare",
+    "distances",
+    "held_out",
+    "investigate",
+    "mixing",
+    "prior_draws",
+    "pruned_accuracy",
+]

@@ -1,0 +1,99 @@
+"""Loss, accuracy and the order of units in straight lines between networks of independent chains."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from symbayes import evaluate, symmetry, trees
+from symbayes.analyse.predictions import scores_of_each
+from symbayes.data import Examples
+from symbayes.draws import Draws
+from symbayes.engine import Opened
+
+PARTS = ("train", "test")
+
+WAYPOINTS = 6
+"""Places on a line at which the order of the units is looked at."""
+
+
+@dataclass(frozen=True)
+class Barriers:
+    """Means over pairs of networks at the places `t`, by part of the data and by form of the networks.
+
+    `accuracy` is empty for regression.  `swaps` are the transpositions that lead from the order of the first
+    network to that of the network at each of the `waypoints`, by form.
+    """
+
+    t: np.ndarray
+    loss: Mapping[str, Mapping[str, np.ndarray]]
+    accuracy: Mapping[str, Mapping[str, np.ndarray]]
+    pairs: int
+    waypoints: np.ndarray
+    swaps: Mapping[str, np.ndarray]
+
+    def barrier(self, part: str, form: str) -> float:
+        """The barrier of the mean loss, in nats per example."""
+        return evaluate.barrier(self.loss[part][form], self.t)
+
+    def drop(self, part: str, form: str) -> float:
+        """The drop of the mean accuracy, as a share."""
+        return evaluate.accuracy_drop(self.accuracy[part][form], self.t)
+
+
+def barriers(
+    run: Opened, raw: Draws, aligned: Draws, examples: Mapping[str, Examples], pairs: int, steps: int
+) -> Barriers:
+    """Between the last draws of the first chains: as drawn, aligned with all others, and as a pair."""
+    chosen = list(itertools.islice(itertools.combinations(range(raw.chains), 2), pairs))
+    t = np.linspace(0.0, 1.0, steps)
+    forms = {"raw": raw, "aligned jointly": aligned}
+    waypoints = np.linspace(0.0, 1.0, WAYPOINTS)
+    sums: dict[tuple[str, str, str], np.ndarray] = {}
+    swaps: dict[str, np.ndarray] = {}
+    for pair in chosen:
+        ends = {form: tuple(_last(draws, chain) for chain in pair) for form, draws in forms.items()}
+        start, end = ends["raw"]
+        moved = symmetry.align(jax.tree.map(lambda leaf: leaf[None], end), run.group, to=start).draws
+        ends["aligned as a pair"] = (start, trees.index(moved, 0))
+        for form, (a, b) in ends.items():
+            line = _line(a, b, t)
+            away = _swaps(run, a, _line(a, b, waypoints))
+            swaps[form] = swaps.get(form, np.zeros(WAYPOINTS)) + away / len(chosen)
+            for part in PARTS:
+                for what, values in scores_of_each(run, line, examples[part]).items():
+                    key = (what, part, form)
+                    sums[key] = sums.get(key, np.zeros(steps)) + values / len(chosen)
+
+    def collected(what: str) -> dict[str, dict[str, np.ndarray]]:
+        return {
+            part: {form: values for (w, p, form), values in sums.items() if (w, p) == (what, part)}
+            for part in PARTS
+        }
+
+    return Barriers(t, collected("loss"), collected("accuracy"), len(chosen), waypoints, swaps)
+
+
+def _last(draws: Draws, chain: int) -> dict[str, Any]:
+    return trees.index(draws.select([chain], [len(draws) - 1]).variables, (0, 0))
+
+
+def _line(a: Any, b: Any, t: np.ndarray) -> Draws:
+    """The networks (1-t) a + t b, as one chain."""
+
+    def mixed(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        share = t.reshape(-1, *(1 for _ in range(np.ndim(x)))).astype(np.float32)
+        return ((1 - share) * x + share * y)[None]
+
+    return Draws.from_variables(jax.tree.map(mixed, a, b))
+
+
+def _swaps(run: Opened, start: Any, line: Draws) -> np.ndarray:
+    """The transpositions between the order of a network and those of the networks on a line."""
+    elements = symmetry.align(trees.index(line.variables, 0), run.group, to=start).elements
+    return np.asarray(symmetry.transpositions(elements)["total"], np.float64)

@@ -1,0 +1,89 @@
+"""How far apart the orders of units are: numbers of transpositions, layer by layer.
+
+The element of a draw leads from its own order to the common one, so between two draws stands
+``g_j^-1 g_i``.  Of a random permutation of n units one expects ``n - H_n`` transpositions, H_n the
+n-th harmonic number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import jax
+import numpy as np
+
+from symbayes import symmetry, trees
+from symbayes.analyse.bounds import evenly
+from symbayes.symmetry import Alignment, Element, Symmetry
+
+PAIRS = 1000
+"""The most pairs of draws that are compared."""
+
+
+@dataclass(frozen=True)
+class LayerDistance:
+    """Mean numbers of transpositions of one layer; None where there are no such pairs.
+
+    Attributes:
+        units: how many can be reordered.
+        between: from a draw of the first chain to one of another chain.
+        within: between draws of one chain that are half its length apart.
+        control: between draws of the prior.
+        random: what a random permutation has.
+    """
+
+    units: int
+    between: float | None
+    within: float | None
+    control: float | None
+    random: float
+
+
+def distances(alignment: Alignment, group: Symmetry) -> dict[str, LayerDistance]:
+    """Per permuted index and in all (``"total"``)."""
+    between, within = _between(alignment.elements, group), _within(alignment.elements, group)
+    null = None if alignment.control is None else alignment.control.elements
+    control = {} if null is None else _between(null, group) or _within(null, group)
+    sizes = {p.name: p.size * p.copies for p in group.permutations}
+    expected = {p.name: p.copies * expected_transpositions(p.size) for p in group.permutations}
+    if len(sizes) > 1:
+        sizes["total"], expected["total"] = sum(sizes.values()), sum(expected.values())
+    return {
+        name: LayerDistance(units, between.get(name), within.get(name), control.get(name), expected[name])
+        for name, units in sizes.items()
+    }
+
+
+def expected_transpositions(n: int) -> float:
+    """``n - H_n``: a random permutation of n things has H_n cycles on average."""
+    return n - float(np.sum(1 / np.arange(1, n + 1)))
+
+
+def _between(elements: Element, group: Symmetry) -> Mapping[str, float]:
+    chains, draws = _lead(elements)
+    first = np.tile(np.arange(draws), chains - 1)
+    return _mean(elements, first, draws + np.arange((chains - 1) * draws), group)
+
+
+def _within(elements: Element, group: Symmetry) -> Mapping[str, float]:
+    chains, draws = _lead(elements)
+    half = draws // 2
+    first = (draws * np.arange(chains)[:, None] + np.arange(half)).ravel()
+    return _mean(elements, first, first + draws - half, group)
+
+
+def _lead(elements: Element) -> tuple[int, int]:
+    leaves = jax.tree.leaves(elements)
+    return (leaves[0].shape[0], leaves[0].shape[1]) if leaves else (0, 0)
+
+
+def _mean(elements: Element, first: np.ndarray, second: np.ndarray, group: Symmetry) -> Mapping[str, float]:
+    """The mean over pairs of draws, numbered chain by chain; empty where there are none."""
+    if first.size == 0:
+        return {}
+    chosen = evenly(first.size, PAIRS)
+    flat = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), elements)
+    pairs = (trees.index(flat, first[chosen]), trees.index(flat, second[chosen]))
+    found = symmetry.transpositions(jax.vmap(lambda a, b: group.compose(group.inverse(a), b))(*pairs))
+    return {name: float(np.mean(counts)) for name, counts in found.items()}

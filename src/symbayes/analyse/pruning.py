@@ -1,0 +1,38 @@
+"""How few weights the mean network can do with, by what they are chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from symbayes import trees
+from symbayes.analyse.predictions import scores_of_each
+from symbayes.data import Examples
+from symbayes.distributions import Gaussian, keep_largest, prune
+from symbayes.draws import Draws
+from symbayes.engine import Opened
+
+SHARES = (1.0, 0.7, 0.5, 0.35, 0.25, 0.18, 0.12, 0.08, 0.05, 0.03, 0.02)
+
+Curve = tuple[np.ndarray, np.ndarray]
+
+
+def pruned_accuracy(run: Opened, gaussian: Gaussian, draw: Any, test: Examples) -> dict[str, Curve]:
+    """Accuracy against the share of weights kept: of the mean by sigma, by |mean|/sigma and by size, and of
+    one draw by size.
+    """
+    rules: Mapping[str, Callable[[float], Any]] = {
+        "mean, by |mean|/sigma": lambda keep: prune(gaussian, keep, by="signal"),
+        "mean, by sigma": lambda keep: prune(gaussian, keep, by="sigma"),
+        "mean, by size": lambda keep: keep_largest(gaussian.mean, keep),
+        "one draw, by size": lambda keep: keep_largest(draw, keep),
+    }
+    return {name: _curve(run, rule, test) for name, rule in rules.items()}
+
+
+def _curve(run: Opened, rule: Callable[[float], Any], test: Examples) -> Curve:
+    flat = [trees.flatten(rule(keep)) for keep in SHARES]
+    stacked = trees.unflatten({name: np.stack([one[name] for one in flat])[:, None] for name in flat[0]})
+    return np.array(SHARES), scores_of_each(run, Draws.from_variables(stacked), test)["accuracy"]

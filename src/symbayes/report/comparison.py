@@ -1,0 +1,43 @@
+"""The table of a comparison for the page."""
+
+from __future__ import annotations
+
+from symbayes.analyse import Comparison
+from symbayes.evaluate import Metric
+from symbayes.report.contents import Table
+from symbayes.report.figures.canvas import listed
+
+
+def comparison_table(comparison: Comparison) -> Table:
+    """A row for every run; below it what the columns mean."""
+    told = comparison.told
+    meanings = "; ".join(f"{metric.name}: {metric.description}" for metric in told)
+    return Table(
+        columns=["run", *comparison.columns],
+        rows=[
+            [name, *(row.get(column) for column in comparison.columns)]
+            for name, row in comparison.rows.items()
+        ],
+        caption=f"{comparison.caption} {meanings}.",
+        formats={metric.name: metric.format for metric in told},
+        # The ceiling stands in the columns of agreement, and is no run that could be best.
+        best={
+            metric.name: metric.better
+            for metric in told
+            if isinstance(metric.better, str) and "reference" not in metric.needs
+        },
+    )
+
+
+def good(metrics: list[Metric]) -> str:
+    """Which way is better, in words: high accuracy, low NLL and ECE, and a coverage near 90%."""
+    ways = {way: [metric.name for metric in metrics if metric.better == way] for way in ("higher", "lower")}
+    parts = [
+        f"{word} {listed(ways[way])}" for way, word in (("higher", "high"), ("lower", "low")) if ways[way]
+    ]
+    parts += [
+        f"a {metric.name} near {metric.better:{metric.format.replace('.1', '.0')}}"
+        for metric in metrics
+        if isinstance(metric.better, float)
+    ]
+    return listed(parts)

@@ -1,0 +1,187 @@
+"""Sections that show predictions, by the figures that a kind of predictive names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from symbayes import evaluate
+from symbayes.data import Dataset
+from symbayes.posterior import Predictive
+from symbayes.report import figures
+from symbayes.report.contents import Figure, Section
+
+PICTURES = 8
+DRAWS = 3
+"""Draws that are shown one by one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """What the figures are drawn from: predictives of one kind at the test inputs of a dataset."""
+
+    predictives: Mapping[str, Any]
+    reference: str
+    data: Dataset
+
+    @property
+    def target(self) -> Any:
+        return self.predictives[self.reference]
+
+    @property
+    def x(self) -> np.ndarray:
+        return np.asarray(self.data.test.x)
+
+    @property
+    def y(self) -> np.ndarray:
+        return np.asarray(self.data.test.y)
+
+    @property
+    def unsure(self) -> np.ndarray:
+        """The examples of which the reference is least sure, the least sure first."""
+        return np.argsort(-self.target.uncertainty, kind="stable")[:PICTURES]
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A kind of figure: the section that it stands in, and how it is drawn (or not)."""
+
+    section: str
+    draw: Callable[[Shown], Figure | None]
+
+
+def prediction_sections(
+    predictives: Mapping[str, Predictive], reference: str, data: Dataset
+) -> list[Section]:
+    """One section after another, each with those of its figures that show this kind of predictive."""
+    shown = Shown(predictives, reference, data)
+    drawn: dict[str, list[Figure]] = {}
+    for name in shown.target.figures:
+        figure = DRAWINGS[name].draw(shown) if name in DRAWINGS else None
+        if figure is not None:
+            drawn.setdefault(DRAWINGS[name].section, []).append(figure)
+    return [Section(title, LEADS[title].format(reference=reference), made) for title, made in drawn.items()]
+
+
+def pair_figures(predictives: Mapping[str, Any], reference: str) -> list[Figure]:
+    """Every run against the reference, where the kind of predictive has such a figure."""
+    target = predictives[reference]
+    if "confidences" not in target.figures:
+        return []
+    return [
+        figures.predictive_comparison(_points(predictive.mean), _points(target.mean), (name, reference))
+        for name, predictive in predictives.items()
+        if name != reference
+    ]
+
+
+def _points(probs: np.ndarray) -> np.ndarray:
+    return probs.reshape(-1, probs.shape[-1])
+
+
+def _reliability(shown: Shown) -> Figure:
+    bins = {name: evaluate.reliability(p.mean, shown.y) for name, p in shown.predictives.items()}
+    return figures.reliability({name: (r.confidence, r.accuracy, r.count) for name, r in bins.items()})
+
+
+def _entropies(shown: Shown) -> Figure:
+    return figures.entropy_histogram({name: p.entropy.ravel() for name, p in shown.predictives.items()})
+
+
+def _coverages(shown: Shown) -> Figure:
+    transforms = {
+        name: evaluate.mixture_cdf(p.component_means, p.component_scales, shown.y).ravel()
+        for name, p in shown.predictives.items()
+    }
+    return figures.coverage_curves(transforms)
+
+
+def _least_sure(shown: Shown) -> Figure | None:
+    if shown.x.ndim != 4 or shown.x.shape[-1] not in (1, 3):
+        return None
+    probs = {name: predictive.mean[shown.unsure] for name, predictive in shown.predictives.items()}
+    names = list(shown.data.class_names)
+    return figures.uncertain_images(shown.x[shown.unsure], probs, shown.y[shown.unsure], names)
+
+
+def _pictures(shown: Shown) -> Figure | None:
+    target, some = shown.target, shown.unsure
+    if len(target.positions) != 2 or target.mean.shape[-1] not in (1, 3):
+        return None
+    low, high = float(shown.y.min()), float(shown.y.max())
+
+    def grey(pictures: np.ndarray) -> np.ndarray:
+        return (pictures - low) / (high - low or 1.0)
+
+    columns = _inputs(shown) | {"true": grey(shown.y[some]), "mean": grey(target.mean[some])}
+    columns |= {"sd": target.std[some].mean(axis=-1)}
+    columns |= {f"draw {i + 1}": grey(draw[some]) for i, draw in enumerate(_some_draws(target))}
+    return figures.picture_grid(
+        columns,
+        maps=("sd",),
+        title="Pictures it predicts",
+        caption=(
+            "Each row is a test example: what the network saw, the truth, the mean prediction of "
+            f"{shown.reference}, its standard deviation (dark is sure), and the predictions of single draws. "
+            "Where the mean is blurred, draws differ."
+        ),
+    )
+
+
+def _label_maps(shown: Shown) -> Figure | None:
+    target, some = shown.target, shown.unsure
+    if len(target.positions) != 2:
+        return None
+    most = target.mean.shape[-1] - 1
+    columns = _inputs(shown) | {"true": shown.y[some] / most}
+    columns |= {"most probable": target.mean[some].argmax(axis=-1) / most, "entropy": target.entropy[some]}
+    columns |= {
+        f"draw {i + 1}": draw[some].argmax(axis=-1) / most for i, draw in enumerate(_some_draws(target))
+    }
+    return figures.picture_grid(
+        columns,
+        maps=("entropy",),
+        title="Labels it predicts",
+        caption=(
+            "Each row is a test example: what the network saw, the true labels, the most probable ones under "
+            f"{shown.reference}, the entropy of the prediction (dark is sure), and the most probable labels "
+            "of single draws. Labels are shades of grey."
+        ),
+    )
+
+
+def _inputs(shown: Shown) -> dict[str, np.ndarray]:
+    """The inputs as a column, if they are pictures."""
+    pictures = shown.x.ndim == 4 and shown.x.shape[-1] in (1, 3)
+    return {"seen": shown.x[shown.unsure]} if pictures else {}
+
+
+def _some_draws(predictive: Predictive) -> np.ndarray:
+    """A few draws from all chains, evenly spaced."""
+    chosen = np.linspace(0, predictive.count - 1, min(DRAWS, predictive.count)).astype(int)
+    return predictive.each[chosen]
+
+
+CALIBRATION = "Is it right as often as it says?"
+UNSURE = "What is it least sure of?"
+
+LEADS = {
+    CALIBRATION: (
+        "What a calibrated model says holds as often as it says: of the predictions made with 80 % "
+        "probability, four out of five."
+    ),
+    UNSURE: "The test examples of which {reference} is least sure.",
+}
+
+DRAWINGS: dict[str, Drawing] = {
+    "reliability": Drawing(CALIBRATION, _reliability),
+    "entropies": Drawing(CALIBRATION, _entropies),
+    "coverages": Drawing(CALIBRATION, _coverages),
+    "least sure": Drawing(UNSURE, _least_sure),
+    "pictures": Drawing(UNSURE, _pictures),
+    "label maps": Drawing(UNSURE, _label_maps),
+}
+"""By the names that predictives give; the figure of pairs stands with the comparison."""

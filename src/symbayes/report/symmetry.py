@@ -1,0 +1,274 @@
+"""The part of the page about symmetry, with every number in its sentences taken from the findings."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+import numpy as np
+
+from symbayes.analyse.barriers import Barriers
+from symbayes.analyse.compactness import Compactness, Row
+from symbayes.analyse.findings import Findings
+from symbayes.analyse.pruning import Curve
+from symbayes.evaluate import FORMATS
+from symbayes.report import figures
+from symbayes.report.contents import Cell, Figure, Section, Table
+
+CONTROL = "prior, aligned (control)"
+MARGIN = 0.02
+"""Differences of relative changes below this are not called a difference."""
+CLOSE = 0.02
+"""Pruned networks within so much of the full accuracy count as good as the full one."""
+
+
+def section(name: str, found: Findings) -> Section:
+    """Tables and figures about one run."""
+    items: list[Table | Figure] = [_spread_table(found)]
+    if found.distances:
+        items.append(_distance_table(found))
+    if found.spread["raw"].rhat is not None:
+        items.append(_rhat(found))
+    items.append(_sigma(found))
+    if found.barriers is not None:
+        items += _barriers(found.barriers)
+    if found.compactness is not None:
+        items.append(compactness_table(found.compactness))
+        if "agreement" in found.compactness.columns:
+            items.append(_frontier(found.compactness))
+    if found.pruning is not None:
+        items.append(_pruning(found.pruning))
+    return Section(f"Symmetry of {name}", _lead(found), items)
+
+
+def _lead(found: Findings) -> str:
+    group = found.group
+    ways = []
+    if group.permutations:
+        ways.append(f"reordered in {_power(group.log10_permutations)} ways")
+    if group.sign_bits:
+        ways.append(f"given other signs in 2^{group.sign_bits} ways")
+    if group.scale_dimension:
+        ways.append(f"rescaled along {group.scale_dimension:,} free directions")
+    paragraphs = [
+        f"The units of this network can be {' and '.join(ways)} without any change of what it computes, so "
+        "one function has many copies in weight space. Alignment moves every draw, by such symmetries alone, "
+        f"to where the {found.looked.draws:,} draws lie closest together. {_effect(found)}",
+        f"Aligning pure noise brings it together too. So {found.looked.draws:,} draws of the prior, which "
+        "know nothing of the data, are aligned in the same way: only what goes beyond this control is "
+        "evidence.",
+    ]
+    if found.spread["raw"].rhat is None:
+        paragraphs.append(
+            "R-hat is left out: it compares several chains of at least four draws each, and here "
+            f"{_counted(found.looked.chains, 'chain')} of "
+            f"{_counted(found.looked.draws // found.looked.chains, 'draw')} were looked at."
+        )
+    if found.compactness is None:
+        paragraphs.append("There are too few draws to fit some and hold others out.")
+    if found.looked.sentence:
+        paragraphs.append(found.looked.sentence)
+    return "\n\n".join(paragraphs)
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def _power(log10: float) -> str:
+    return f"{round(10**log10):,}" if log10 < 6 else f"about 10^{log10:.0f}"
+
+
+def _effect(found: Findings) -> str:
+    if found.compactness is None:
+        return ""
+    raw, aligned = (found.compactness.of("mean network", form)[0].scores for form in ("raw", "aligned"))
+    if "accuracy" in raw:
+        return (
+            f"The network of mean weights classifies {raw['accuracy']:.1%} of the test examples if made "
+            f"from raw draws, and {aligned['accuracy']:.1%} if made from aligned ones."
+        )
+    return (
+        f"The network of mean weights has an RMSE of {raw['RMSE']:.4g} if made from raw draws, and "
+        f"of {aligned['RMSE']:.4g} if made from aligned ones."
+    )
+
+
+def _spread_table(found: Findings) -> Table:
+    columns = ["draws", "cosine of two", "sigma, median"]
+    formats = {"cosine of two": ".3f", "sigma, median": ".3f"}
+    if found.spread["raw"].rhat is not None:
+        columns += ["R-hat, median", "R-hat below 1.1"]
+        formats |= {"R-hat, median": ".3f", "R-hat below 1.1": ".1%"}
+    rows: list[list[Cell]] = []
+    for form, spread in found.spread.items():
+        # Plus zero, since a cosine of -0.0001 would read -0.000.
+        row: list[Cell] = [form, round(spread.cosine, 3) + 0.0, spread.median_sigma]
+        if spread.rhat is not None:
+            row += [float(np.nanmedian(spread.rhat)), float(np.mean(spread.rhat < 1.1))]
+        rows.append(row)
+    caption = (
+        "What alignment does to the draws, and to as many draws of the prior. The cosine is the mean inner "
+        "product of two draws over their mean squared length; sigma is a weight's standard deviation over "
+        "all draws."
+    )
+    return Table(columns, rows, caption, formats)
+
+
+def _distance_table(found: Findings) -> Table:
+    columns = ["layer", "units", "between chains", "within a chain", "prior (control)", "random order"]
+    rows: list[list[Cell]] = [
+        [name, layer.units, layer.between, layer.within, layer.control, layer.random]
+        for name, layer in found.distances.items()
+    ]
+    known = [i for i in range(len(columns)) if any(row[i] is not None for row in rows)]
+    caption = (
+        "How many swaps of two units lead from the order of one draw to that of another (number of "
+        "transpositions, mean over pairs of draws). A random order of n units is n minus the n-th harmonic "
+        "number away."
+    )
+    if "within a chain" in (columns[i] for i in known):
+        caption += " Within a chain, the two draws are half its length apart."
+    shown = [columns[i] for i in known]
+    return Table(shown, [[row[i] for i in known] for row in rows], caption, dict.fromkeys(shown[2:], ",.1f"))
+
+
+def _rhat(found: Findings) -> Figure:
+    named = {"raw": "raw", "aligned": "aligned", CONTROL: "prior, aligned"}
+    values = {label: found.spread[form].rhat for label, form in named.items()}
+    figure = figures.rhat_histograms({label: v for label, v in values.items() if v is not None}, {})
+    below = {label: f"{np.mean(v < 1.1):.1%}" for label, v in values.items() if v is not None}
+    caption = (
+        "R-hat near 1 says that chains agree about a weight. It is below 1.1 for "
+        f"{below['raw']} of the weights of raw draws, and for {below['aligned']} once the units of all "
+        "draws stand in one order; draws of the prior show what independent chains look like."
+    )
+    return dataclasses.replace(figure, title="R-hat before and after alignment", caption=caption)
+
+
+def _sigma(found: Findings) -> Figure:
+    spread = found.spread
+    figure = figures.sigma_histograms(
+        {
+            "raw": spread["raw"].sigma,
+            "aligned": spread["aligned"].sigma,
+            CONTROL: spread["prior, aligned"].sigma,
+        }
+    )
+    change, null = (
+        spread[after].median_sigma / spread[before].median_sigma - 1
+        for before, after in (("raw", "aligned"), ("prior, raw", "prior, aligned"))
+    )
+    verdict = (
+        "they shrink more than noise does."
+        if change < null - MARGIN
+        else "noise shrinks no less, so this figure alone is no evidence of common structure."
+    )
+    caption = (
+        "Copies of one function spread every weight, and removing them leaves smaller sigmas. Alignment "
+        f"changes the median sigma by {change:+.0%} here and by {null:+.0%} for draws of the prior: "
+        f"{verdict}"
+    )
+    still = sum(spread[form].still for form in ("raw", "aligned", "prior, aligned"))
+    return dataclasses.replace(figure, caption=caption + figures.unmoved(still))
+
+
+def _barriers(found: Barriers) -> list[Figure]:
+    pairs = "one pair" if found.pairs == 1 else f"{found.pairs} pairs"
+    loss = figures.barrier_curves({form: (found.t, v) for form, v in found.loss["test"].items()})
+    before, after = (found.barrier("test", form) for form in ("raw", "aligned as a pair"))
+    train = found.barrier("train", "aligned as a pair")
+    text = (
+        f"On straight lines between the last networks of independent chains (mean over {pairs}) the test "
+        f"loss rises by {before:.3g} nats above its ends for raw weights, and by {after:.3g} after one "
+        f"network is aligned to the other ({train:.3g} on training examples). Two networks without a barrier "
+        "lie in one basin."
+    )
+    made = [dataclasses.replace(loss, caption=text)]
+    if found.accuracy["test"]:
+        accuracy = {form: (found.t, v) for form, v in found.accuracy["test"].items()}
+        before, after = (100 * found.drop("test", form) for form in ("raw", "aligned as a pair"))
+        text = (
+            f"The same lines, in test accuracy: it falls by {before:.1f} points for raw weights, and by "
+            f"{after:.1f} points after alignment."
+        )
+        made.append(dataclasses.replace(figures.barrier_curves(accuracy, of="accuracy"), caption=text))
+    return [*made, _order(found)]
+
+
+def _order(found: Barriers) -> Figure:
+    before, after = (found.swaps[form][-1] for form in ("raw", "aligned as a pair"))
+    caption = (
+        "How many swaps of two units lead from the order of the first network to that of a network on the "
+        f"line: at its end {before:,.0f} for raw weights, and {after:,.0f} after one network is aligned to "
+        "the other."
+    )
+    series = {form: (found.waypoints, values) for form, values in found.swaps.items()}
+    title = "Order of the units between two networks"
+    return figures.curves(series, "t, from one network to the other", "transpositions", title, caption)
+
+
+def compactness_table(found: Compactness) -> Table:
+    """A row for every compact posterior."""
+    columns = found.columns
+    caption = f"Everything is made from {found.fitted:,} draws and tried on {found.examples:,} test examples."
+    if "agreement" in columns:
+        caption += (
+            " Agreement (share of equal predictions) and TV (total variation) are with the predictive of "
+            f"the {found.held_out:,} draws that were held out."
+        )
+    return Table(
+        columns=["posterior", "floats stored", *columns],
+        rows=[[row.name, row.floats, *(row.scores.get(c) for c in columns)] for row in found.rows],
+        caption=caption,
+        formats={"floats stored": ",", **{column: FORMATS[column] for column in columns}},
+    )
+
+
+def _frontier(found: Compactness) -> Figure:
+    series: dict[str, list[Row]] = {
+        "Gaussian, raw": found.of("Gaussian", "raw"),
+        "Gaussian, aligned": found.of("Gaussian", "aligned"),
+        "stored draws": found.of("stored draws"),
+        "mean, raw": found.of("mean network", "raw"),
+        "mean, aligned": found.of("mean network", "aligned"),
+        "ceiling": found.of("ceiling"),
+    }
+    points = {
+        label: (
+            np.array([float(row.floats) for row in rows]),
+            np.array([row.scores["agreement"] for row in rows]),
+            np.array([row.scores["TV"] for row in rows]),
+        )
+        for label, rows in series.items()
+        if rows
+    }
+    return dataclasses.replace(figures.frontier(points), caption=_frontier_caption(found))
+
+
+def _frontier_caption(found: Compactness) -> str:
+    text = (
+        "Agreement (share of equal predictions) and total variation with the held-out draws, against what "
+        "has to be stored. "
+    )
+    gaussian = found.of("Gaussian", "aligned")[0]
+    stored = [row for row in found.of("stored draws") if row.floats <= gaussian.floats]
+    if stored:
+        row = stored[-1]
+        text += (
+            f"For {gaussian.floats:,} floats the aligned diagonal Gaussian agrees on "
+            f"{gaussian.scores['agreement']:.1%}, and {row.name} on {row.scores['agreement']:.1%}."
+        )
+    return text
+
+
+def _pruning(curves: Mapping[str, Curve]) -> Figure:
+    ends = []
+    for name, (kept, accuracy) in curves.items():
+        good = np.logical_and.accumulate(accuracy >= accuracy[0] - CLOSE)
+        ends.append(f"{name} {kept[good][-1]:.0%}")
+    caption = (
+        "The aligned mean network, or one draw, with all but some weights set to zero. How many have to stay "
+        f"for an accuracy within {100 * CLOSE:.0f} points of that with all: {'; '.join(ends)}."
+    )
+    return dataclasses.replace(figures.pruning_curve(curves), caption=caption)

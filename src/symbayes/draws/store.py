@@ -291,12 +291,16 @@ class Run:
 
     def _go_back(self) -> None:
         """To the last block whose state is stored; what came after it is removed, and made again."""
-        stored = [number for number, entry in enumerate(self.entries, start=1) if entry["state"]]
-        count = stored[-1] if stored else 0
-        if count < self.blocks:
-            # The journal first: a line whose files are gone would be damage.
-            journal.cut(self.path / "journal.jsonl", self._lengths[count - 1] if count else 0)
-            del self.entries[count:], self._lengths[count:]
+        self._remove_uncommitted()
+        while self.entries and not self.entries[-1]["state"]:
+            # One line at a time, and then its files: a line without its files would be damage, and so would
+            # be the files of several blocks without their lines.
+            del self.entries[-1], self._lengths[-1]
+            journal.cut(self.path / "journal.jsonl", self._lengths[-1] if self.entries else 0)
+            self._remove_uncommitted()
+
+    def _remove_uncommitted(self) -> None:
+        """Files of blocks that no line names, and files that are not whole."""
         committed = {file.path for file in self._committed()}
         partial = [*self.path.glob("*.partial"), *self.path.glob("*/*.safetensors.partial")]
         for path in [*(path for path in self._made() if path not in committed), *partial]:

@@ -87,6 +87,7 @@ class Job:
     stopping: Callable[[], bool] = lambda: False
     phases: tuple[Phase, ...] = field(init=False)
     slots: int = field(init=False)
+    memories: dict[str, Memory] = field(init=False, default_factory=dict)
     _saved: float = field(init=False, default=-np.inf)
 
     def __post_init__(self) -> None:
@@ -145,7 +146,8 @@ class Job:
 
         A block is saved while the device is at the next one already.
         """
-        memories = {observer.name: observer.init(self.posterior) for observer in self.observers}
+        memories = self.memories
+        memories.update({observer.name: observer.init(self.posterior) for observer in self.observers})
         with ThreadPoolExecutor(1, initializer=_give_way) as saver:
             saving: Future[dict[str, Memory]] | None = None
             saved: Block | None = None
@@ -161,9 +163,12 @@ class Job:
     def blocks(self, sink: Sink, memories: dict[str, Memory]) -> Iterator[Block]:
         """The blocks that are missing, dispatched one after the other."""
         cursor, plan, state, left = Cursor(), None, None, None
-        if sink.blocks:
-            cursor, plan, state, left = self.restored(sink, memories)
         last = max((n for n, phase in enumerate(self.phases) if phase.units), default=0)
+        if sink.blocks:
+            ended = Cursor.read(sink.entries[-1]["cursor"])
+            if (ended.phase, ended.unit) == (last, self.phases[last].units) and not self.observers:
+                return  # and nobody asks for a state that may take gigabytes
+            cursor, plan, state, left = self.restored(sink, memories)
         for number, phase in enumerate(self.phases):
             if number < cursor.phase or not phase.units:
                 continue

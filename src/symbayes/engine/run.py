@@ -18,7 +18,7 @@ from symbayes.draws import Draws, Origin, Run
 from symbayes.engine import placement
 from symbayes.engine.job import Diverged, Job
 from symbayes.engine.method import Method
-from symbayes.engine.observers import Memory, Observer
+from symbayes.engine.observers import Observer
 from symbayes.engine.progress import Bar, interrupt_after_block, wanted
 from symbayes.engine.record import configuration
 from symbayes.engine.sinks import Sink, sink
@@ -101,15 +101,13 @@ def _work(job: Job, into: Sink, store: str | Path | None, progress: bool | None)
     """All blocks that are missing, and what the observers made of them."""
     with interrupt_after_block() as interrupt, Bar(job, into, wanted(progress)) as bar:
         job.stopping = lambda: interrupt.asked
-        observed: dict[str, Memory] = {}
-        for made, memories in job.work(into):
-            observed = memories
+        for made, _ in job.work(into):
             bar.step(made, into.entries[-1]["metrics"])
             if interrupt.asked and not made.last and into.entries[-1]["state"]:
                 raise Stopped(_stopped_message(bar.share, store))
+    # Also of a run that had ended already: it may have been killed before it came to this.
     for observer in job.observers:
-        if observed:
-            into.save_observed(observer.name, observer.finish(observed[observer.name]))
+        into.save_observed(observer.name, observer.finish(job.memories[observer.name]))
 
 
 def _grows(job: Job) -> list[str]:

@@ -48,7 +48,7 @@ def fix_dead(
         one = {path: leaf[number : number + 1] for path, leaf in flat.items()}
         _fix_one(
             pieces,
-            [piece.measure(one)[0] for piece in pieces],
+            [np.asarray(piece.measure(one)[0]) for piece in pieces],
             {name: log[number] for name, log in found.items()},
             {name: mask[number] for name, mask in fixed.items()},
         )
@@ -95,6 +95,6 @@ def _acts(piece: Piece, mass: np.ndarray, fixed: Mapping[str, np.ndarray]) -> np
     """The groups of weights on which an open scale acts."""
     found = np.zeros(mass.shape, bool)
     for acting in piece.acting:
-        mask = ~fixed[acting.name].reshape([mass.shape[place] for place in acting.places])
-        found |= spread(mask, acting.places, mass.ndim)
+        mask = fixed[acting.name].reshape([mass.shape[place] for place in acting.places])
+        found |= ~spread(mask, acting.places, mass.ndim)
     return found

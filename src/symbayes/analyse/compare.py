@@ -59,9 +59,10 @@ class Comparison:
             text += " NLL in nats."
         close = [metric.name for metric in self.told if "reference" in metric.needs]
         if close:
+            named = _listed(close)
             text += (
-                f" {_listed(close)} {'is' if len(close) == 1 else 'are'} with {self.reference}; the ceiling "
-                "is one half of its draws against the other."
+                f" {named[0].upper()}{named[1:]} {'is' if len(close) == 1 else 'are'} with {self.reference}; "
+                "the ceiling is one half of its draws against the other."
             )
         return text
 

@@ -1,7 +1,7 @@
 """Types and shapes are checked at run time in every test, on every function of the package.
 
-``SYMBAYES_COMPILER=default`` compiles as users do; ``make test`` runs that way, too, what must be
-byte-identical.
+``SYMBAYES_COMPILER=default`` compiles as users do; ``make test`` runs what must be byte-identical that way
+too.
 """
 
 import os

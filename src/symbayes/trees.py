@@ -60,6 +60,13 @@ def unflatten(flat: Mapping[str, Any]) -> dict[str, Any]:
     return tree
 
 
+def like(tree: Tree, flat: Mapping[str, Any], prefix: str = "") -> Any:
+    """A tree with other leaves, by name; branches without leaves stay."""
+    if not isinstance(tree, Mapping):
+        return flat[prefix]
+    return {key: like(branch, flat, f"{prefix}/{key}" if prefix else key) for key, branch in tree.items()}
+
+
 def variables(flat: Mapping[str, Any]) -> dict[str, Any]:
     """The variables with these leaves: those of a network without statistics have the key ``stats`` too."""
     tree = unflatten(flat)

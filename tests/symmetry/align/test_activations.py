@@ -139,3 +139,15 @@ def test_all_criteria_are_criteria():
     network = kind("gelu")
     with pytest.raises(TypeError):
         align(planted(network), network.group, by="weights")
+
+
+def test_a_network_without_statistics_finds_the_key_for_them():
+    def apply(v, x):
+        assert v["stats"] == {}
+        return jax.nn.relu(x @ v["params"]["a"]) @ v["params"]["b"]
+
+    variables = {"params": draw({"a": (3, 4), "b": (4, 2)}), "stats": {}}
+    group = discover(apply, variables, inputs(8, 3))
+    draws = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf[::-1]]), variables)
+    found = align(draws, group, to=variables, by=Activations(apply, inputs(8, 3)))
+    assert found.elements.permutations["a"].shape == (2, 1, 4)

@@ -138,10 +138,10 @@ def test_networks_that_move_at_once_never_lose(monkeypatch):
     alone = 0
     advance = _JointClimb.advance
 
-    def counted(climb, networks):
+    def counted(climb, networks, *how):
         nonlocal alone
         alone += len(networks) == 1
-        return advance(climb, networks)
+        return advance(climb, networks, *how)
 
     monkeypatch.setattr(_JointClimb, "advance", counted)
     for seed in range(8):

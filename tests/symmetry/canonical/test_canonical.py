@@ -128,14 +128,6 @@ def test_draws_stay_draws():
         np.testing.assert_array_equal(leaf[0], trees.flatten(alone)[path])
 
 
-def test_dead_units_keep_their_scale():
-    variables = {"a": np.array([[0.0, 2.0]], np.float32), "b": np.array([[5.0], [3.0]], np.float32)}
-    group = discover(lambda v, x: relu(x @ v["a"]) @ v["b"], draw({"a": (1, 2), "b": (2, 1)}), inputs(8, 1))
-    found = trees.index(canonical(one(variables), group), 0)
-    np.testing.assert_allclose(found["a"], [[1.0, 0.0]])
-    np.testing.assert_allclose(found["b"], [[6.0], [5.0]])
-
-
 def test_unknown_rules_are_refused():
     network = kind("relu")
     with pytest.raises(ValueError, match="scale is 'minimal-mass'"):

@@ -125,15 +125,43 @@ def test_closed_form_of_one_unit():
     np.testing.assert_allclose([a**2, a**2 * b], [2 * b**2, -32.0], rtol=1e-5)
 
 
-def test_dead_units_are_named():
+def test_units_without_a_minimum_are_reported_and_the_others_reach_theirs():
+    """A unit without outgoing weights: as if it were not there, whatever its scale; it keeps its weights."""
     network = kind("relu")
     flat = batch(network, 2)
     flat["params/l3/kernel"] = flat["params/l3/kernel"].copy()
     flat["params/l3/kernel"][1, 4] = 0
-    for function in (minimal_mass, lambda draws, group: canonical(draws, group, scale="minimal-mass")):
-        with pytest.raises(ValueError, match=r"unit 4 of the scale 'l2'.*params/l3/kernel.*'unit-norm'"):
-            function(trees.unflatten(flat), network.group)
-    assert np.all(np.isfinite(jax.tree.leaves(canonical(trees.unflatten(flat), network.group))[0]))
+    found = minimal_mass(trees.unflatten(flat), network.group)
+    reported = {name: np.argwhere(mask).tolist() for name, mask in found.without_minimum.items()}
+    assert reported == {"l1": [], "l2": [[1, 4]], "l3": []}
+    assert np.all(found.gradient_norm <= 1e-9 * found.mass)
+    larger = dict(flat)
+    for path in ("params/l2/kernel", "params/l2/bias"):
+        larger[path] = flat[path].copy()
+        larger[path][1, ..., 4] *= 100
+    again = minimal_mass(trees.unflatten(larger), network.group)
+    np.testing.assert_allclose(again.mass, found.mass, rtol=1e-9)
+    np.testing.assert_array_equal(found.elements.log_scales["l2"][1, 4], 0)
+    one, two = (trees.flatten(result.draws) for result in (found, again))
+    for path in ("params/l1/kernel", "params/l3/kernel", "params/l10/kernel"):
+        np.testing.assert_allclose(one[path], two[path], rtol=1e-5, atol=1e-6)
+
+
+def test_a_chain_that_ends_in_a_dead_unit_has_no_minimum():
+    """The last unit has no output, so the one that feeds it alone has none either: both are reported."""
+    variables = {
+        "a": np.array([[[3.0, 1.0]]], np.float32),
+        "b": np.array([[[2.0, 0.0], [0.0, 4.0]]], np.float32),
+        "c": np.array([[[0.0], [5.0]]], np.float32),
+    }
+    shapes = {"a": (1, 2), "b": (2, 2), "c": (2, 1)}
+    group = discover(lambda v, x: relu(relu(x @ v["a"]) @ v["b"]) @ v["c"], draw(shapes), inputs(8, 1))
+    found = minimal_mass(variables, group)
+    assert {name: mask.tolist() for name, mask in found.without_minimum.items()} == {
+        name: [[True, False]] for name in found.without_minimum
+    }
+    np.testing.assert_allclose(found.mass, 3 * 20 ** (2 / 3), rtol=1e-6)
+    np.testing.assert_array_equal(found.draws["b"][0, 0], [2, 0])
 
 
 def test_normalisers_without_epsilon_are_refused():

@@ -2,13 +2,14 @@
 
 One step moves one index: its Gram matrix sums ``<r[i], v[j]>`` over all terms and axes that carry it, with
 the network v as it stands, and a linear assignment finds the best permutation and its signs together
-(Ainsworth, Hayase, Srinivasa 2023, for permutations).  Gram matrices are kept until a neighbour moves.
+(Ainsworth, Hayase, Srinivasa 2023, for permutations); a sign that all units share is tried both ways.  Gram
+matrices are kept until a neighbour moves.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
@@ -17,10 +18,11 @@ from typing import Any
 import numpy as np
 
 from symbayes.symmetry.align import nested
-from symbayes.symmetry.align.assignment import Pattern, assign, best_signs, total
+from symbayes.symmetry.align.shared import matched
 from symbayes.symmetry.align.steps import Flip, Reorder, Step
 from symbayes.symmetry.align.swaps import disjoint_exchanges, exchange_gains
 from symbayes.symmetry.group.frame import Frame, Place, Plan
+from symbayes.symmetry.group.patterns import Pattern
 
 TOLERANCE = 5e-7
 """What a step must gain, relative to the norms of the terms it moves: more than float32 rounds."""
@@ -60,9 +62,9 @@ class Ascent:
             for members in self.plan.classes:
                 todo = [name for name in members if name in self.pending]
                 self.pending.difference_update(todo)
-                steps = list(_threads().map(self.propose, todo)) if len(todo) > 1 else map(self.propose, todo)
-                for step in steps:
-                    self.take(step)
+                self.take_all(
+                    list(_threads().map(self.propose, todo)) if len(todo) > 1 else map(self.propose, todo)
+                )
             for sign in self.plan.sign_over:
                 if f"sign/{sign}" in self.pending:
                     self.pending.discard(f"sign/{sign}")
@@ -75,27 +77,34 @@ class Ascent:
 
     # ------------------------------------------------------------------ permutations
 
-    def propose(self, name: str, among: Callable[[Place], bool] | None = None) -> Step:
-        """The best permutation and signs of one index, with the others as they stand."""
+    def propose(self, name: str, among: Set[int] | None = None, held: bool = False) -> Step:
+        """The best permutation and signs of one index, with the others as they stand.
+
+        Only the terms `among` count, if given; where signs are `held`, those that units share stay.
+        """
         if self.plan.dependants[name] and not self.plan.over[name] and among is None:
             return nested.propose(self.plan, self.reference, self.frame, name, self.gram)
-        places = [place for place in self.plan.places[name] if among is None or among(place)]
-        grams = self.patterns(name, places)
-        own = self.plan.own[name]
-        values, chosen = best_signs(grams, own)
-        if values.ndim == 0:
+        grams = self.patterns(name, among)
+        if not grams:
             return Step(name)
-        rows = assign(values)
-        here = sum(float(np.trace(gram, axis1=-2, axis2=-1).sum(dtype=np.float64)) for gram in grams.values())
-        gain = float(total(values, rows).sum()) - here
-        numbers = np.take_along_axis(chosen, rows[..., None], -1)[..., 0]
-        return Step(name, gain, [Reorder(self.plan, name, rows, numbers)])
 
-    def patterns(self, name: str, places: Iterable[Place]) -> dict[Pattern, np.ndarray]:
-        """The Gram matrices of an index, summed over the places where the same of its signs act."""
+        def beside(sign: str) -> np.ndarray:
+            terms = self.plan.touched[f"sign/{sign}"] - self.plan.touched[name]
+            return self.flip_gains(sign, terms if among is None else terms & among)
+
+        here = sum(float(np.trace(gram, axis1=-2, axis2=-1).sum(dtype=np.float64)) for gram in grams.values())
+        signs = () if held else self.plan.shared[name]
+        found, flips, gained = matched(self.plan, name, grams, signs, beside)
+        gain = float(found.totals.sum()) + gained - here
+        return Step(name, gain, [*flips, Reorder(self.plan, name, found.rows, found.numbers)])
+
+    def patterns(self, name: str, among: Set[int] | None = None) -> dict[Pattern, np.ndarray]:
+        """The Gram matrices of an index, summed over the places where the same signs act."""
         found: dict[Pattern, Any] = defaultdict(lambda: 0)
-        for place in places:
-            found[place.pattern] = found[place.pattern] + self.gram(name, place)
+        for place in self.plan.places[name]:
+            if among is None or place.term in among:
+                pattern = place.pattern | place.shared
+                found[pattern] = found[pattern] + self.gram(name, place)
         return dict(found)
 
     def gram(self, name: str, place: Place) -> np.ndarray:
@@ -117,11 +126,11 @@ class Ascent:
         flips = np.where(gains > 0, -1, 1).ravel()
         return Step(f"sign/{sign}", float(gains[gains > 0].sum()), [Flip(sign, flips)])
 
-    def flip_gains(self, sign: str) -> np.ndarray:
-        """What flipping each value of a sign alone gains."""
+    def flip_gains(self, sign: str, terms: Set[int] | None = None) -> np.ndarray:
+        """What flipping each value of a sign alone gains, in some of its terms or all."""
         shape = self.frame.signs[sign].shape
         gains = np.zeros(shape)
-        for k in self.plan.touched[f"sign/{sign}"]:
+        for k in self.plan.touched[f"sign/{sign}"] if terms is None else terms:
             product = (self.reference[k] * self.frame.arrays[k]).astype(np.float64)
             acting = [s.places for s in self.plan.terms[k].signs if s.name == sign]
             for unit in _units_once(product, acting, shape):
@@ -130,20 +139,36 @@ class Ascent:
 
     # ------------------------------------------------------------------ taking steps
 
+    def take_all(self, steps: Iterable[Step]) -> None:
+        """Take steps of indices that share no term, which know nothing of one another."""
+        before, flipped = self.steps, False
+        for proposed in steps:
+            step = proposed
+            # A sign that they share reaches the terms of others.
+            if flipped or (len(step.moves) > 1 and self.steps > before):
+                step = self.propose(step.name)
+            flipped |= self.take(step) and len(step.moves) > 1
+
     def take(self, step: Step) -> bool:
         """Do what was proposed, if it gains anything; where the Gram matrices may be wrong, look first."""
         name = step.name
-        if name in self.plan.exact:
-            if step.gain <= self.least[name]:
+        if step.moves <= self.plan.exact:
+            if step.gain <= self.required(step):
                 return False
             self.do(step)
             return True
-        taken = step.gain > self.least[name] and self.attempt(step)
+        taken = step.gain > self.required(step) and self.attempt(step)
+        if not taken and len(step.moves) > 1:
+            taken = self.attempt(self.propose(name, held=True))
         if name in self.plan.quadratic and not self.plan.over[name]:
             taken |= self.exchange(name)
         elif name.startswith("sign/") and not taken:
             taken = self.flip_best(name.removeprefix("sign/"))
         return taken
+
+    def required(self, step: Step) -> float:
+        """What a step must gain."""
+        return sum(self.least[name] for name in step.moves)
 
     def do(self, step: Step) -> None:
         step.apply(self.frame)
@@ -152,11 +177,11 @@ class Ascent:
     def attempt(self, step: Step) -> bool:
         """Take a step, and go back if the objective did not rise."""
         # A step of an index takes along those that depend on it, and they share its terms.
-        terms = self.plan.touched[step.name]
+        terms = self.plan.touched_by(step.moves)
         before, old = self.objective(terms), self.frame
         self.frame = old.copy()
         step.apply(self.frame)
-        if self.objective(terms) - before > self.least[step.name]:
+        if self.objective(terms) - before > self.required(step):
             self.moved(step)
             return True
         self.frame = old
@@ -200,17 +225,18 @@ class Ascent:
     def moved(self, step: Step) -> None:
         """Forget what a step made stale: Gram matrices of its terms, and steps that may gain again."""
         self.steps += 1
-        name, terms = step.name, self.plan.touched[step.name]
+        name, terms = step.name, self.plan.touched_by(step.moves)
         kept = {key: gram for key, gram in self.grams.items() if key[0] not in terms}
         part = step.parts[0]
-        if name in self.plan.exact and isinstance(part, Reorder):
+        best = step.moves == {name} and name in self.plan.exact
+        if best and isinstance(part, Reorder):
             for place in self.plan.places[name]:
                 key = (place.term, place.axis)
                 if key in self.grams:
                     kept[key] = part.gram(self.grams[key], place)
         self.grams = kept
         again = {other for other, found in self.plan.touched.items() if found & terms}
-        self.pending |= again - {name} if name in self.plan.exact else again
+        self.pending |= again - {name} if best else again
 
 
 def gram(r: np.ndarray, v: np.ndarray, axis: int, batch: Sequence[int]) -> np.ndarray:

@@ -6,8 +6,7 @@ i is ``max_s sum_x prod_{k in x} s_k G_x[i, j]`` over the signs s; the permutati
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
@@ -15,22 +14,30 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-Pattern = frozenset[str]
-"""The signs that act on a term."""
-
-
-def sign_choices(names: Sequence[str]) -> list[dict[str, int]]:
-    """All values of some signs, all positive first."""
-    return [dict(zip(names, signs, strict=True)) for signs in itertools.product((1, -1), repeat=len(names))]
-
-
-def weight(pattern: Iterable[str], choice: Mapping[str, int]) -> int:
-    """The product of the chosen signs over a pattern; those that are not chosen count as positive."""
-    return int(np.prod([choice.get(name, 1) for name in pattern], dtype=int))
+from symbayes.symmetry.group.patterns import Pattern, sign_choices, together, weight
 
 
 def best_signs(grams: Mapping[Pattern, np.ndarray], names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """The best value of every pair over the named signs, and the number of the choice that gives it."""
+    """The best value of every pair over the named signs, and the number of the choice that gives it.
+
+    Groups of signs that share no term are chosen apart, so that many signs cost no more than their groups.
+    """
+    apart = together(grams, names)
+    values = sum((gram for pattern, gram in grams.items() if pattern.isdisjoint(names)), np.zeros(()))
+    numbers = np.zeros((), np.int8 if len(names) < 8 else np.int64)
+    for group in apart:
+        found, chosen = _best_of_group(
+            {pattern: gram for pattern, gram in grams.items() if not pattern.isdisjoint(group)}, group
+        )
+        values = values + found
+        for k, name in enumerate(group):
+            numbers = numbers | ((chosen >> k & 1).astype(numbers.dtype) << names.index(name))
+    return values, np.broadcast_to(numbers, values.shape)
+
+
+def _best_of_group(
+    grams: Mapping[Pattern, np.ndarray], names: Sequence[str]
+) -> tuple[np.ndarray, np.ndarray]:
     values, chosen = np.zeros(()), np.zeros((), np.int8)
     for number, choice in enumerate(sign_choices(names)):
         value = sum((weight(pattern, choice) * gram for pattern, gram in grams.items()), np.zeros(()))

@@ -65,7 +65,7 @@ def match_gaussians(
     element = jax.tree.map(jnp.asarray, best.element().without_scales(scales))
     # Deviations have no sign.
     unsigned = dataclasses.replace(element, signs=jax.tree.map(jnp.abs, element.signs))
-    spread = trees.unflatten({path: ours[f"{DEVIATIONS}{path}"] for path in group.shapes})
+    spread = trees.like(mean, {path: ours[f"{DEVIATIONS}{path}"] for path in group.shapes})
     return GaussianMatch(
         element,
         jax.tree.map(np.asarray, group.act(element, mean)),

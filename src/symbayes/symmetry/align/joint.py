@@ -5,20 +5,22 @@ network after the other to the sum of the rest climbs the all-pairs objective; a
 matching every network once, and the elements are consistent around every cycle.
 
 A network is not matched to the end while the others still move: all begin roughly near one of them, which
-commits them to little, and a sweep gives each one round of steps.
+commits them to little, and a sweep gives each one round of steps.  Signs that belong to no single unit (of a
+whole residual stream) are tried both ways when the sweeps have ended, with everything else matched anew.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from symbayes import trees
 from symbayes.symmetry.align.ascent import Ascent
-from symbayes.symmetry.align.starts import in_sequence
+from symbayes.symmetry.align.starts import in_sequence, turned
 from symbayes.symmetry.canonical.scales import log_scales_of_all
 from symbayes.symmetry.group.element import Element
 from symbayes.symmetry.group.frame import Frame, Plan
@@ -49,6 +51,14 @@ def joint(
             climbs.append(climb)
     best = max(climbs, key=lambda climb: climb.history[-1])
     return best.elements.batch(), np.array(best.history)
+
+
+Climb = Callable[[Ascent], Ascent]
+
+
+def _one_round(ascent: Ascent) -> Ascent:
+    ascent.run(rounds=1)
+    return ascent
 
 
 class _JointClimb:
@@ -101,12 +111,19 @@ class _JointClimb:
 
     def run(self) -> None:
         self.gather()
-        for _ in range(SWEEPS):
-            changed = sum(self.advance(wave) for wave in self.waves())
+        self.sweep()
+        while self.plan.lone and self.sweep(turned, most=1):
+            self.sweep()
+
+    def sweep(self, climb: Climb = _one_round, most: int = SWEEPS) -> bool:
+        """Let every network climb by turns until that gains little; whether the last sweep gained more."""
+        for _ in range(most):
+            changed = sum(self.advance(wave, climb) for wave in self.waves())
             self.history.append(self.objective())
             gained = self.history[-1] - self.history[-2]
             if not changed or gained <= TOLERANCE * (self.history[-1] - self.history[0]):
-                break
+                return False
+        return True
 
     def gather(self) -> None:
         """Match each network to one of them, in sequence; kept if that is better than no alignment."""
@@ -131,10 +148,10 @@ class _JointClimb:
             self.total, self.elements = apart, parts
         self.history.append(self.objective())
 
-    def advance(self, networks: Sequence[Network]) -> bool:
-        """One round of steps for each, towards the sum of the others; whether any moved."""
+    def advance(self, networks: Sequence[Network], climb: Climb = _one_round) -> bool:
+        """Each climbs, mostly one round of steps, towards the sum of the others; whether any moved."""
         before = self.objective()
-        moves = [move for move in self.threads.map(self.climb, networks) if move is not None]
+        moves = [m for m in self.threads.map(partial(self.climb, climb), networks) if m is not None]
         for _, old, new in moves:
             self.subtract(old)
             self.add(new)
@@ -143,20 +160,19 @@ class _JointClimb:
             for _, old, new in moves:
                 self.subtract(new)
                 self.add(old)
-            return sum(self.advance([network]) for network in networks) > 0
+            return sum(self.advance([network], climb) for network in networks) > 0
         for number, _, new in moves:
             self.elements[number] = new.element()
         return bool(moves)
 
-    def climb(self, network: Network) -> tuple[int, Frame, Frame] | None:
-        """A network's number, and where it stands before and after a round of steps, if it moves."""
+    def climb(self, climb: Climb, network: Network) -> tuple[int, Frame, Frame] | None:
+        """A network's number, and where it stands before and after a climb, if it moves."""
         old = self.frame(network)
         rest = [
             np.subtract(total, array, out=np.empty_like(array), casting="same_kind")
             for total, array in zip(self.total, old.arrays, strict=True)
         ]
-        ascent = Ascent(self.plan, rest, old.copy())
-        ascent.run(rounds=1)
+        ascent = climb(Ascent(self.plan, rest, old.copy()))
         return (network[0], old, ascent.frame) if ascent.steps else None
 
 

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from symbayes.symmetry.align.assignment import assign, best_signs, sign_choices, total, weight
+from symbayes.symmetry.align.assignment import assign, best_signs, total
 from symbayes.symmetry.align.steps import Flip, Reorder, Step
 from symbayes.symmetry.group.frame import Frame, Place, Plan
+from symbayes.symmetry.group.patterns import sign_choices, weight
 
 
 def propose(

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from symbayes.symmetry.align.assignment import sign_choices
 from symbayes.symmetry.group.frame import Frame, Place, Plan
 
 
@@ -31,9 +30,8 @@ class Reorder:
 
     def signs(self, sign: str) -> np.ndarray:
         """The values of one of the index's own signs, one row for each permutation."""
-        own = self.plan.own[self.name]
-        table = np.array([choice[sign] for choice in sign_choices(own)], np.int8)
-        return table[self.numbers]
+        negative = self.numbers >> self.plan.own[self.name].index(sign) & 1
+        return (1 - 2 * negative).astype(np.int8)
 
     def apply(self, frame: Frame) -> None:
         frame.move(self.name, self.rows)
@@ -70,6 +68,11 @@ class Step:
     name: str
     gain: float = 0.0
     parts: list[Reorder | Flip] = field(default_factory=list)
+
+    @property
+    def moves(self) -> set[str]:
+        """What the step moves, as it is named: the index or sign, and signs that it flips with it."""
+        return {self.name, *(f"sign/{part.name}" for part in self.parts if isinstance(part, Flip))}
 
     def apply(self, frame: Frame) -> None:
         for part in self.parts:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from symbayes import trees
 from symbayes.draws import Draws
-from symbayes.symmetry.canonical.incoming import Through, in_order, throughs
-from symbayes.symmetry.canonical.minimal_mass import smallest
-from symbayes.symmetry.canonical.scales import log_scales, require_scale
+from symbayes.symmetry.canonical.incoming import Through
+from symbayes.symmetry.canonical.refine import Refinement, rows_of
+from symbayes.symmetry.canonical.scales import canonical_scales, require_scale
+from symbayes.symmetry.canonical.sign_rules import fix_by_classes, fix_by_largest, incoming_first, leave_one
 from symbayes.symmetry.group.frame import Frame, Place, Plan
 from symbayes.symmetry.group.group import Symmetry
 from symbayes.symmetry.group.stack import Elements, Stack
-from symbayes.symmetry.group.terms import parents_first
+from symbayes.symmetry.group.terms import Term, terms_of
 
 
 def canonical(
@@ -26,67 +29,65 @@ def canonical(
     """Draws in canonical form: whatever element moved a network before, it ends at the same weights.
 
     Scales: each unit's incoming weights (bias included) get norm one and the outgoing take the factor, or the
-    summed squares become smallest.  Signs: of each unit's incoming weights the largest in size is positive.
-    Order: units by their largest incoming weight (the maximum over all of them), largest first.
+    summed squares become smallest.  Dead units, whose scale this does not fix (no incoming weights; no
+    smallest mass, since one side is zero), do not count in the scales of others; once those are fixed, the
+    weights that a dead unit has left get size one (`symmetry.dead_units` says how).
+    Signs: of each unit's incoming weights the largest in size is positive.  Order: units by their largest
+    incoming weight (the maximum over all of them), largest first.  Ties are broken by all further weights,
+    incoming before outgoing; what that leaves undecided `symmetry.refine` says.
     """
     require_scale(scale)
     if order not in ("sort", None):
         raise ValueError(f"order is 'sort' or None, not {order!r}")
-    stack, plan = Stack.of(draws, group), Plan(group)
-    rules = in_order({name: _incoming(name, plan) for name in plan.sign_over})
+    stack, plan = Stack.of(draws, group), CanonicalPlan(group)
+    rules = incoming_first(plan)
     elements = Elements(stack)
     for ids, flat in stack.blocks():
-        # Unlike an alignment, a canonical form has to be unique: a unit without one is refused.
-        logs = smallest(group, flat)[0] if scale == "minimal-mass" else log_scales(scale, group, flat)
+        logs = canonical_scales(scale, group, flat)
         for k, number in enumerate(map(int, ids)):
             frame = Frame.at_scales(plan, trees.index(flat, k), trees.index(logs, k))
-            for sign, places in rules:
-                frame.flip(sign, _signs(frame, places))
-            if order == "sort":
-                for name in parents_first(plan.over):
-                    frame.move(name, np.argsort(-largest_incoming(frame, name), axis=-1, kind="stable"))
+            _settle(frame, rules, order)
             elements[number] = frame.element()
     return stack.moved(elements.batch())
 
 
-def _incoming(sign: str, plan: Plan) -> list[Through]:
-    acting = throughs(sign, plan.terms, "sign", plan.over)
-    return [through for through in acting if through.last] or acting
+@dataclass(frozen=True)
+class CanonicalPlan(Plan):
+    """All terms, running statistics too: they tell units apart that are equal in all else."""
+
+    @cached_property
+    def terms(self) -> list[Term]:
+        return terms_of(self.group)
 
 
-def _signs(frame: Frame, places: list[Through]) -> np.ndarray:
-    """For every unit the sign of the largest of its incoming weights."""
-    extremes = []
-    for through in places:
-        array = frame.arrays[through.number]
-        units = [array.shape[place] for place in through.acting.places]
-        front = np.moveaxis(array, through.acting.places, range(len(units)))
-        rows = front.reshape(int(np.prod(units, dtype=int)), -1)
-        extremes.append(np.take_along_axis(rows, np.abs(rows).argmax(1)[:, None], 1)[:, 0])
-    candidates = np.stack(extremes, 1)
-    largest = np.take_along_axis(candidates, np.abs(candidates).argmax(1)[:, None], 1)[:, 0]
-    return np.where(largest < 0, -1, 1).astype(np.int8)
+def _settle(frame: Frame, rules: list[tuple[str, list[Through]]], order: str | None) -> None:
+    """Bring a network to its canonical signs and order."""
+    found = Refinement(frame, ordered=order is None)
+    for sign, places in rules:
+        fix_by_largest(found, sign, places)
+    for name in frame.plan.over if order == "sort" else ():
+        found.sort(name, largest_incoming(found, name))
+    while fix_by_classes(found) or found.refine() or found.individualise() or leave_one(found):
+        pass
+    if order == "sort":
+        found.order()
 
 
-def largest_incoming(frame: Frame, name: str) -> np.ndarray:
-    """The largest incoming weight of every unit of an index, one row for each of its permutations.
+def largest_incoming(found: Refinement, name: str) -> np.ndarray:
+    """The largest incoming weight of every unit of an index, in size where signs are open.
 
     Gains and biases, of which a unit has one, do not count: scaled to norm one they are all the same.
     """
-    plan = frame.plan
-    keys = np.full(plan.group.indices.shape([*plan.over[name], name]), -np.inf)
+    plan = found.plan
+    keys = np.full(plan.group.indices.count([*plan.over[name], name]), -np.inf)
     for place in _rows(plan, name):
-        names = plan.terms[place.term].names
-        units = [*(names.index(other) for other in plan.over[name]), place.axis]
-        rest = tuple(k for k in range(len(names)) if k not in units)
-        key = frame.arrays[place.term].max(rest)
-        keys = np.maximum(keys, key.transpose(np.argsort(np.argsort(units))))
-    return keys.reshape(-1, keys.shape[-1])
+        keys = np.maximum(keys, rows_of(found.values(place.term), found.unit_axes(name, place)).max(1))
+    return keys
 
 
 def _rows(plan: Plan, name: str) -> list[Place]:
     """The places where the incoming weights of an index are."""
-    places = plan.places[name]
+    places = [place for place in plan.places[name] if plan.terms[place.term].weighs]
     units = plan.group.indices.count([*plan.over[name], name])
     several = [p for p in places if np.prod(plan.terms[p.term].shape) > units] or places
     return [p for p in several if plan.terms[p.term].ends[p.axis]] or several

@@ -50,7 +50,10 @@ def throughs(
 
 
 def in_order(incoming: Mapping[str, Sequence[Through]]) -> list[tuple[str, list[Through]]]:
-    """The signs or scales in the order in which they can be fixed, each with what fixes it."""
+    """The signs or scales in the order in which they can be fixed, each with what fixes it.
+
+    Those are missing of which all parameters depend on others that depend on them.
+    """
     found: dict[str, list[Through]] = {}
     while len(found) < len(incoming):
         known = {
@@ -60,10 +63,7 @@ def in_order(incoming: Mapping[str, Sequence[Through]]) -> list[tuple[str, list[
         }
         name = max(known, key=lambda n: (len(known[n]) == len(incoming[n]), _size(known[n])))
         if not known[name]:
-            raise ValueError(
-                f"the signs or scales {name!r} have no canonical value: all parameters on which they act "
-                "depend on others that depend on them"
-            )
+            break
         found[name] = known[name]
     return list(found.items())
 

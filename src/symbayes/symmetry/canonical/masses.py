@@ -44,11 +44,11 @@ def unscaled(group: Symmetry, count: int) -> dict[str, np.ndarray]:
     return {scale.name: np.zeros((count, scale.size)) for scale in group.scales}
 
 
-def pieces_of(group: Symmetry) -> tuple[Piece, ...]:
-    """What scales, in all parameters that have mass."""
+def pieces_of(group: Symmetry, weighs: bool = True) -> tuple[Piece, ...]:
+    """What scales, in all parameters that have mass or, if not `weighs`, in running statistics."""
     found = []
     for term in terms_of(group):
-        if not (term.weighs and term.scales):
+        if term.weighs != weighs or not term.scales:
             continue
         axes = tuple(sorted({place for acting in term.scales for place in acting.places}))
         acting = tuple(

@@ -19,6 +19,7 @@ import numpy as np
 
 from symbayes import trees
 from symbayes.draws import Draws
+from symbayes.symmetry.canonical.dead_units import fix_dead
 from symbayes.symmetry.canonical.masses import Piece, pieces_of, unscaled
 from symbayes.symmetry.group.element import Element, spread
 from symbayes.symmetry.group.group import Symmetry
@@ -38,33 +39,76 @@ class MinimalMass:
     draws: Draws | trees.Tree
     elements: Element
     mass: np.ndarray
-    """The sum of squares of all parameters on which scales act."""
+    """The sum of squares of all parameters on which scales act, but those of units without a minimum."""
     gradient_norm: np.ndarray
+    without_minimum: dict[str, np.ndarray]
+    """By scale, with the draws' leading axes: the units that have none.  They keep their scale."""
 
 
 def minimal_mass(draws: Draws | trees.Tree, group: Symmetry) -> MinimalMass:
-    """Bring every draw to the smallest sum of squares that scalings reach."""
+    """Bring every draw to the smallest sum of squares that scalings reach.
+
+    A unit whose weights on one side are all zero has no minimum: the sum falls for ever as its other side
+    goes to zero.  It is reported and left alone, and the others go to where they would be without it (which
+    may leave a neighbour with one side only, and so on).
+    """
     stack = Stack.of(draws, group)
     logs = unscaled(group, stack.count)
+    dead = {name: np.zeros(log.shape, bool) for name, log in logs.items()}
     mass, norm = np.zeros(stack.count), np.zeros(stack.count)
     for ids, flat in stack.blocks():
-        found, mass[ids], norm[ids] = smallest(group, flat)
+        pieces, masses = _measured(group, flat)
+        found, mass[ids], norm[ids], lost = smallest(group, pieces, masses)
+        every = sides(group, pieces, masses)
         for name, log in found.items():
             logs[name][ids] = log
+            # A unit without any weight is as small as it can be.
+            dead[name][ids] = lost[name] & (sum(every[name]) > 0)
     elements = jax.tree.map(jnp.asarray, stack.elements(log_scales=logs))
     lead = stack.lead
-    return MinimalMass(stack.moved(elements), elements, mass.reshape(lead), norm.reshape(lead))
+    reported = {name: mask.reshape(*lead, -1) for name, mask in dead.items()}
+    return MinimalMass(stack.moved(elements), elements, mass.reshape(lead), norm.reshape(lead), reported)
+
+
+def minimal_mass_of_all(group: Symmetry, flat: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Log-scales of smallest mass for a batch, with a scale for units that have none too: size one."""
+    pieces, masses = _measured(group, flat)
+    logs, _, _, lost = smallest(group, pieces, masses)
+    return fix_dead(group, flat, logs, {name: ~mask for name, mask in lost.items()})
+
+
+def _measured(group: Symmetry, flat: Mapping[str, np.ndarray]) -> tuple[tuple[Piece, ...], list[np.ndarray]]:
+    pieces = pieces_of(group)
+    refuse_one_sided(group, pieces)
+    return pieces, [piece.measure(flat) for piece in pieces]
 
 
 def smallest(
-    group: Symmetry, flat: Mapping[str, np.ndarray]
-) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
-    """Log-scales of smallest mass for a batch, that mass (of what scales), and its gradient norm."""
-    pieces = pieces_of(group)
-    refuse_one_sided(group, pieces)
-    masses = [piece.measure(flat) for piece in pieces]
-    _refuse_dead(group, pieces, masses)
-    return solve(pieces, masses, unscaled(group, len(next(iter(flat.values())))))
+    group: Symmetry, pieces: tuple[Piece, ...], masses: list[np.ndarray]
+) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+    """Log-scales of smallest mass for a batch, that mass (of what scales), its gradient norm, and the units
+    without one.
+    """
+    count = len(masses[0]) if masses else 1
+    start = unscaled(group, count)
+    lost = {name: np.zeros(log.shape, bool) for name, log in start.items()}
+    while True:
+        both = sides(group, pieces, masses)
+        found = {name: mask | (both[name][0] == 0) | (both[name][1] == 0) for name, mask in lost.items()}
+        if all(np.array_equal(found[name], mask) for name, mask in lost.items()):
+            break
+        lost = found
+        masses = [_without(piece, mass, lost) for piece, mass in zip(pieces, masses, strict=True)]
+    free = {name: ~mask for name, mask in lost.items()}
+    return (*solve(pieces, masses, start, free), lost)
+
+
+def _without(piece: Piece, mass: np.ndarray, lost: Mapping[str, np.ndarray]) -> np.ndarray:
+    """The masses of a piece but those of lost units."""
+    for acting in piece.acting:
+        kept = ~lost[acting.name].reshape(-1, *(mass.shape[place + 1] for place in acting.places))
+        mass = mass * spread(kept, (0, *(place + 1 for place in acting.places)), mass.ndim)
+    return mass
 
 
 def solve(
@@ -123,19 +167,6 @@ def refuse_one_sided(group: Symmetry, pieces: tuple[Piece, ...]) -> None:
                 f"the scale {scale.name!r} has no smallest mass: a normaliser makes the function independent "
                 f"of the size of {', '.join(move.path for move in scale.moves)}; use scale='unit-norm'"
             )
-
-
-def _refuse_dead(group: Symmetry, pieces: tuple[Piece, ...], masses: list[np.ndarray]) -> None:
-    for name, both in sides(group, pieces, masses).items():
-        scale = next(s for s in group.scales if s.name == name)
-        for exponent, side in zip((1, -1), both, strict=True):
-            dead = np.argwhere(side == 0)
-            if len(dead):
-                paths = {move.path for move in scale.moves if move.exponent * exponent > 0}
-                raise ValueError(
-                    f"unit {dead[0][1]} of the scale {name!r} has no smallest mass, since its weights in "
-                    f"{', '.join(sorted(paths))} are all zero; remove the unit or use scale='unit-norm'"
-                )
 
 
 # ---------------------------------------------------------------------- the solver

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from symbayes.symmetry.canonical.masses import unscaled
-from symbayes.symmetry.canonical.minimal_mass import balanced
-from symbayes.symmetry.canonical.unit_norm import unit_norm
+from symbayes.symmetry.canonical.minimal_mass import balanced, minimal_mass_of_all
+from symbayes.symmetry.canonical.unit_norm import unit_norm, unit_norm_of_all
 from symbayes.symmetry.group.group import Symmetry
 from symbayes.symmetry.group.stack import Stack
 
@@ -24,6 +24,15 @@ def log_scales(scale: str | None, group: Symmetry, flat: Mapping[str, np.ndarray
     if scale is None or not group.scales:
         return unscaled(group, len(next(iter(flat.values()))))
     return (balanced if scale == "minimal-mass" else unit_norm)(group, flat)
+
+
+def canonical_scales(
+    scale: str | None, group: Symmetry, flat: Mapping[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    """The log-scales that bring a batch to a form, dead units included: the same for the whole orbit."""
+    if scale is None or not group.scales:
+        return unscaled(group, len(next(iter(flat.values()))))
+    return (minimal_mass_of_all if scale == "minimal-mass" else unit_norm_of_all)(group, flat)
 
 
 def log_scales_of_one(

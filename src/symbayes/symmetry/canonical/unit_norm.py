@@ -1,4 +1,7 @@
-"""Scales under which every hidden unit's incoming weights, bias included, have norm one."""
+"""Scales under which every hidden unit's incoming weights, bias included, have norm one.
+
+Scales that depend on one another in a circle have no such value: they are fixed as those of dead units are.
+"""
 
 from __future__ import annotations
 
@@ -6,34 +9,53 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from symbayes.symmetry.canonical.dead_units import fix_dead, known_mass
 from symbayes.symmetry.canonical.incoming import Through, in_order, throughs
-from symbayes.symmetry.canonical.masses import pieces_of
-from symbayes.symmetry.group.element import spread
+from symbayes.symmetry.canonical.masses import pieces_of, unscaled
 from symbayes.symmetry.group.group import Symmetry
 from symbayes.symmetry.group.terms import Term
 
 
 def unit_norm(group: Symmetry, flat: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The log-scales for a batch of networks; a unit without incoming weights keeps its scale."""
+    logs, alive, circular = _norms(group, flat)
+    return fix_dead(group, flat, logs, {name: mask | (name not in circular) for name, mask in alive.items()})
+
+
+def unit_norm_of_all(group: Symmetry, flat: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The same, with a scale for units without incoming weights too: their outgoing weights get size one."""
+    logs, alive, _ = _norms(group, flat)
+    return fix_dead(group, flat, logs, alive)
+
+
+def _norms(
+    group: Symmetry, flat: Mapping[str, np.ndarray]
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], set[str]]:
+    """The log-scales, which of them have weights to be fixed by, and the scales that depend on one another in
+    a circle (through a layer of one unit without bias).
+
+    The weights that come from a unit without incoming weights count for no norm: its scale is not known, and
+    it adds nothing.
+    """
     pieces = pieces_of(group)
     masses = [piece.measure(flat) for piece in pieces]
     terms = [piece.term for piece in pieces]
     incoming = {scale.name: _incoming(scale.name, terms, group) for scale in group.scales}
     logs: dict[str, np.ndarray] = {}
+    alive: dict[str, np.ndarray] = {}
     for name, places in in_order(incoming):
         norm = np.zeros(())
         for through in places:
-            piece, mass = pieces[through.number], masses[through.number]
-            for acting in piece.acting:
-                if acting.name != name:
-                    sizes = [mass.shape[place + 1] for place in acting.places]
-                    factor = np.exp(2 * acting.exponent * logs[acting.name]).reshape(-1, *sizes)
-                    mass = mass * spread(factor, (0, *(place + 1 for place in acting.places)), mass.ndim)
-            here = tuple(piece.axes.index(place) for place in through.acting.places)
-            norm = norm + piece.along(mass, here).reshape(len(mass), -1)
-        alive = norm > 0
-        logs[name] = np.where(alive, -np.log(np.where(alive, norm, 1)) / (2 * places[0].acting.exponent), 0.0)
-    return logs
+            piece = pieces[through.number]
+            number = piece.term.scales.index(through.acting)
+            norm = norm + known_mass(piece, masses[through.number], number, logs, alive)
+        alive[name] = np.asarray(norm > 0)
+        log = -np.log(np.where(alive[name], norm, 1)) / (2 * places[0].acting.exponent)
+        logs[name] = np.where(alive[name], log, 0.0)
+    none = unscaled(group, len(next(iter(flat.values()))))
+    circular = none.keys() - logs.keys()
+    alive = {name: alive.get(name, np.zeros(log.shape, bool)) for name, log in none.items()}
+    return none | logs, alive, circular
 
 
 def _incoming(name: str, terms: Sequence[Term], group: Symmetry) -> list[Through]:

@@ -35,7 +35,8 @@ def discover(apply: Callable[..., Any], variables: trees.Tree, x: Any) -> Symmet
 
     `apply` is any pure function of a nested dict of arrays and an input: it is traced, never looked up in a
     table. What the analysis does not understand it leaves in place and reports under `pinned`; what it
-    finds is checked in float64 before it is returned, and what fails is reported under `dropped`.
+    finds is checked in float64, with several elements, networks and inputs, before it is returned; what fails
+    is reported under `dropped`. What this input does not use of a parameter has no freedom of its own.
     """
     evaluation = Evaluation.of(apply, variables, x)
     program = _analysed(evaluation)

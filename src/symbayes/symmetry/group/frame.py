@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,19 +11,23 @@ import numpy as np
 
 from symbayes.symmetry.group.element import Element
 from symbayes.symmetry.group.group import Symmetry
+from symbayes.symmetry.group.patterns import Pattern, together
 from symbayes.symmetry.group.terms import Term, multiplied, parents_first, permuted, terms_of
 
 OWN_SIGNS = 6
-"""The most signs of an index that are chosen with its permutation, since all their values are tried."""
+"""The most signs of an index that act together and are chosen with its permutation: all values are tried."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """An axis of a term that carries a permuted index, and the index's own signs that act along it."""
+    """An axis of a term that carries a permuted index, the index's own signs that act along it, and the
+    shared signs that act on the term.
+    """
 
     term: int
     axis: int
-    pattern: frozenset[str]
+    pattern: Pattern
+    shared: Pattern = frozenset()
 
 
 @dataclass(frozen=True)
@@ -52,20 +55,54 @@ class Plan:
     @cached_property
     def own(self) -> dict[str, tuple[str, ...]]:
         """The signs that every unit of an index has for itself: they are chosen with its permutation."""
+        acting = [frozenset(sign.name for sign in term.signs) for term in self.terms]
         found = {}
         for name, outer in self.over.items():
-            signs = (sign for sign, over in self.sign_over.items() if set(over) == {*outer, name})
-            found[name] = tuple(itertools.islice(signs, OWN_SIGNS))
+            signs = [sign for sign, over in self.sign_over.items() if set(over) == {*outer, name}]
+            # Where others depend on the index, all values of its signs are tried at once.
+            groups = [signs] if self.dependants[name] else together(acting, signs)
+            chosen = {sign for group in groups for sign in group[:OWN_SIGNS]}
+            found[name] = tuple(sign for sign in signs if sign in chosen)
         return found
+
+    @cached_property
+    def shared(self) -> dict[str, tuple[str, ...]]:
+        """The signs that units of an index have in common: of a whole residual stream, or one for every value
+        of what the index depends on.  They are chosen with its permutation too.
+        """
+        found = {}
+        for name, outer in self.over.items():
+            acting = {sign.name for k in self.touched[name] for sign in self.terms[k].signs}
+            found[name] = tuple(
+                sign
+                for sign, over in self.sign_over.items()
+                if sign in acting - set(self.own[name])
+                and self._wide(over) <= self._wide(outer)
+                and f"sign/{sign}" in self.exact
+            )
+        return found
+
+    @cached_property
+    def lone(self) -> tuple[tuple[str, int], ...]:
+        """The signs, and which of their values, that belong to no single unit of a permuted index."""
+        units = [{*outer, name} for name, outer in self.over.items()]
+        lone = [s for s in self.group.signs if set(s.over) not in units and self.touched[f"sign/{s.name}"]]
+        return tuple((s.name, k) for s in sorted(lone, key=lambda s: s.size) for k in range(s.size))
+
+    def _wide(self, names: Sequence[str]) -> set[str]:
+        """Those of some indices that have more than one value."""
+        return {name for name in names if self.group.indices.sizes[name] > 1}
 
     @cached_property
     def places(self) -> dict[str, list[Place]]:
         found: dict[str, list[Place]] = {name: [] for name in self.over}
         for number, term in enumerate(self.terms):
+            acting = {sign.name for sign in term.signs}
             for axis, name in enumerate(term.names):
                 if name in found:
-                    acting = {sign.name for sign in term.signs if axis in sign.places}
-                    found[name].append(Place(number, axis, frozenset(acting & set(self.own[name]))))
+                    along = {sign.name for sign in term.signs if axis in sign.places}
+                    own = frozenset(along & set(self.own[name]))
+                    found[name].append(Place(number, axis, own, frozenset(acting & set(self.shared[name]))))
         return found
 
     @cached_property
@@ -108,12 +145,16 @@ class Plan:
     @cached_property
     def touched(self) -> dict[str, set[int]]:
         """The terms that each permutation (by name) and each sign (``"sign/" + name``) moves."""
-        found = {name: {place.term for place in places} for name, places in self.places.items()}
+        found = {name: {k for k, term in enumerate(self.terms) if name in term.names} for name in self.over}
         for sign in self.sign_over:
             found[f"sign/{sign}"] = {
                 k for k, term in enumerate(self.terms) if any(s.name == sign for s in term.signs)
             }
         return found
+
+    def touched_by(self, names: Iterable[str]) -> set[int]:
+        """The terms that some permutations and signs move."""
+        return set().union(*(self.touched[name] for name in names))
 
     def cut(self, flat: Mapping[str, np.ndarray]) -> list[np.ndarray]:
         """The terms of one network's parameters."""

@@ -149,7 +149,7 @@ class Symmetry:
         """The variables moved by an element; under `jax.vmap` a thousand at once."""
         flat = trees.flatten(variables)
         self.expect(flat)
-        return trees.unflatten({path: self.act_on(path, element, leaf) for path, leaf in flat.items()})
+        return trees.like(variables, {path: self.act_on(path, element, leaf) for path, leaf in flat.items()})
 
     def act_on(self, path: str, element: Element, leaf: Any) -> Any:
         """One parameter moved by an element."""

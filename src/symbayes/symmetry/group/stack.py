@@ -111,7 +111,7 @@ class Stack:
         found = Draws(segments)
         if self.tree is None:
             return found
-        return _like(self.tree, {name: leaf[0] for name, leaf in trees.flatten(found.variables).items()})
+        return trees.like(self.tree, {name: leaf[0] for name, leaf in trees.flatten(found.variables).items()})
 
 
 class Elements:
@@ -164,10 +164,3 @@ class MovedSegment(DerivedSegment):
         moved = moved.reshape(array.shape)
         # A view of some rows would keep all of them in memory.
         return moved if moved.ndim == 2 else moved[:, :, rows].copy()
-
-
-def _like(tree: trees.Tree, flat: Mapping[str, Any], prefix: str = "") -> Any:
-    """A tree with other leaves; branches without leaves stay."""
-    if not isinstance(tree, Mapping):
-        return flat[prefix]
-    return {key: _like(branch, flat, f"{prefix}/{key}" if prefix else key) for key, branch in tree.items()}

@@ -15,7 +15,7 @@ import optax
 from symbayes import trees
 from symbayes.symmetry.align.criterion import Found
 from symbayes.symmetry.align.joint import joint
-from symbayes.symmetry.align.starts import match
+from symbayes.symmetry.align.starts import match, turned
 from symbayes.symmetry.canonical.scales import log_scales, log_scales_of_all, log_scales_of_one, require_scale
 from symbayes.symmetry.group.element import Element
 from symbayes.symmetry.group.frame import Frame, Plan
@@ -90,7 +90,7 @@ class _Descent:
 
         def midpoint(one: Flat, two: Flat) -> jax.Array:
             half = {name: (leaf + two[name]) / 2 for name, leaf in one.items()}
-            return self.criterion.loss(trees.unflatten(half))
+            return self.criterion.loss(trees.variables(half))
 
         return jax.jit(midpoint)
 
@@ -109,7 +109,7 @@ class _Descent:
         return step
 
     def require_number(self, flat: Flat) -> None:
-        found = jax.eval_shape(self.criterion.loss, trees.unflatten(dict(flat)))
+        found = jax.eval_shape(self.criterion.loss, trees.variables(dict(flat)))
         if getattr(found, "shape", None) != ():
             raise ValueError(f"loss gives one number for a network's variables, not {found}")
 
@@ -165,7 +165,7 @@ def _to_reference(
             frames = [frame]
             for restart in range(restarts):
                 rng = np.random.default_rng((seed, number, restart))
-                frames.append(match(plan, target, frame.copy(), restart, rng).frame)
+                frames.append(turned(match(plan, target, frame.copy(), restart, rng)).frame)
             loss, best = descent.best(frames, flat, goal)
             found[number] = best.element().without_scales(scales)
             total += (descent.loss(frame, flat, goal), loss)

@@ -71,6 +71,6 @@ def test_a_regression_with_more_draws_than_weights_is_measured_in_errors(
     assert found.barriers is not None
     assert found.barriers.accuracy["test"] == {}
     assert found.compactness is not None
-    assert found.compactness.columns == ["RMSE", "NLL", "coverage"]
+    assert found.compactness.columns == ["RMSE", "NLL", "coverage", "mean-distance", "TV"]
     assert found.compactness.fitted == 20
     assert [row.size for row in found.compactness.of("Gaussian", "aligned")] == [0, 4, 13]

@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 CONSTRAINTS = $(shell $(PYTHON) -c 'import sys; print("constraints/python3.11.txt" if sys.version_info < (3, 12) else "constraints/python3.12.txt")')
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --constraint $(CONSTRAINTS)
 BYTE_IDENTICAL := tests/conformance tests/engine/test_resume.py tests/engine/test_kill.py
-QUICK := tests/evaluate tests/distributions tests/draws tests/posterior tests/test_specs.py tests/test_trees.py tests/test_pytrees.py
+QUICK := tests/evaluate tests/distributions tests/draws tests/posterior tests/test_specs.py tests/test_trees.py tests/test_registered.py
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-rooms test-level test-quick lint types docs bench constraints clean

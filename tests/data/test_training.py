@@ -88,7 +88,7 @@ def make_files(monkeypatch, folder):
 
 def accuracy_on_training_data(store):
     run = open_run(store)
-    dataset = data.load(run.run.config["about"]["data"])
+    dataset = data.load(run.about["data"])
     return evaluate.accuracy(run.predict(dataset.train.x).mean, dataset.train.y)
 
 

@@ -23,7 +23,7 @@ from ..network_kinds import Kind
 from ..symmetry_networks import draw, inputs, layer_norm
 from .test_align import shaken, stacked
 
-NOISES = [0.0] * 20 + [0.05] * 20
+NOISES = [0.0] * 10 + [0.05] * 10
 """Of the planted copies; every value of the shared signs is planted in turn."""
 
 

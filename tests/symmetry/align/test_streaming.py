@@ -35,7 +35,7 @@ def run(tmp_path_factory, group):
     base = {path: np.asarray(leaf) for path, leaf in trees.flatten(draw(SHAPES)).items()}
     rng = np.random.default_rng(0)
     act = jax.jit(jax.vmap(jax.vmap(group.act)))
-    with Run.write(tmp_path_factory.mktemp("large") / "run", {"blocks": SHARDS}) as run:
+    with Run.write(tmp_path_factory.mktemp("large") / "run", {"units": [SHARDS]}) as run:
         for shard in range(SHARDS):
             keys = jax.random.split(jax.random.key(shard), (CHAINS, DRAWS))
             elements = jax.vmap(jax.vmap(group.random_element))(keys)
@@ -44,7 +44,7 @@ def run(tmp_path_factory, group):
                 for path, leaf in base.items()
             }
             moved = {f"variables/{path}": np.asarray(leaf) for path, leaf in act(elements, noisy).items()}
-            run.commit(moved, DRAWS, {"block": np.asarray(shard)}, {})
+            run.commit(moved, DRAWS, cursor={"phase": 0, "unit": shard + 1})
     return run
 
 
@@ -78,7 +78,7 @@ def test_only_a_few_blocks_are_held(run, group, small_blocks, to, tmp_path):
         with Run.write(tmp_path / to, {"derived_from": str(run.path)}) as derived:
             for k, block in enumerate(found.draws.blocks(2)):
                 arrays = {f"variables/{path}": w for path, w in trees.flatten(block.variables).items()}
-                derived.commit(arrays, len(block), {"block": np.asarray(k)}, {})
+                derived.commit(arrays, len(block), cursor={"phase": 0, "unit": k + 1})
         return derived
 
     used, derived = peak(derive)

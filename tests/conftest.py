@@ -121,7 +121,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A worker gets whole files, since their tests share what was compiled; the conformance tests of each
     method are a group of their own."""
     for item in items:
-        row = getattr(item, "callspec", None) and item.callspec.params.get("row")  # type: ignore[attr-defined]
+        row = item.callspec.params.get("row") if hasattr(item, "callspec") else None
         group = f"{item.path}" + (f", {row.name}" if row is not None else "")
         item.add_marker(pytest.mark.xdist_group(group))
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import symbayes as sb
+from symbayes.draws.draws import read_segment
 from symbayes.engine import Method
 from symbayes.engine.job import Job
 from symbayes.engine.sinks import MemorySink
@@ -62,6 +63,6 @@ def play(
     else:
         for _ in new().work(sink):
             pass
-    segments = [segment.arrays for segment in sink.draws.segments]  # type: ignore[attr-defined]
+    segments = [read_segment(segment) for segment in sink.draws.segments]
     draws = {name: np.concatenate([part[name] for part in segments], axis=1) for name in segments[0]}
     return Played(draws, sink.traces, sink.blocks)

@@ -130,7 +130,7 @@ def _configuration(run: Opened, to: Source, by: Criterion, restarts: int, seed: 
 
 def _described(by: Criterion) -> dict[str, Any]:
     """The kind of a criterion and its plain settings; functions and data are not written down."""
-    fields = ((field.name, getattr(by, field.name)) for field in dataclasses.fields(by))  # type: ignore[arg-type]
+    fields = vars(by).items()
     plain = {name: value for name, value in fields if value is None or isinstance(value, str | int | float)}
     return {"kind": type(by).__name__, **plain}
 

@@ -76,7 +76,7 @@ def enter(posterior: Posterior, phase: Phase, left: Left, key: Any, number: Any)
     keys = chain_keys(jax.random.wrap_key_data(key), chains)
     keys = jax.vmap(lambda k: jax.random.fold_in(k, jnp.uint32(ENTER) - number))(keys)
     shared = phase.begin(posterior, left)
-    each = Left(variables=0, chain=0, shared=None, distribution=0)  # type: ignore[arg-type]
+    each = Left(variables=0, chain=0, shared=None, distribution=0)
 
     def chain(left: Left, key: jax.Array) -> Any:
         return phase.enter(posterior, shared, left, Tick(key, jnp.int32(0)))
@@ -204,7 +204,7 @@ class _Units:
             if order is not None and (batch := self.phase.batch) is not None:
                 rows = jax.lax.dynamic_slice_in_dim(order, j * batch, batch, axis=1)
             ticks = Tick(step_keys, tick.unit, j, rows)
-            axes = (0, Tick(0, None, None, None if rows is None else 0))  # type: ignore[arg-type]
+            axes = (0, Tick(0, None, None, None if rows is None else 0))
             one = functools.partial(self.phase.step, self.posterior, shared)
             return jax.vmap(one, in_axes=axes)(flight, ticks)
 

@@ -137,4 +137,4 @@ def test_targets_and_levels_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ValueError, match="y must have shape"):
         predictive("reals").losses(np.zeros((4, 3)))
     with pytest.raises(ValueError, match=r"level is a probability between 0 and 1, not 90\.0"):
-        predictive("reals").interval(90.0)  # type: ignore[attr-defined]
+        predictive("reals").interval(90.0)

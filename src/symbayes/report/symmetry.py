@@ -208,15 +208,19 @@ def _order(found: Barriers) -> Figure:
     return figures.curves(series, "t, from one network to the other", "transpositions", title, caption)
 
 
+CLOSENESS = {
+    "agreement": "agreement (share of equal predictions)",
+    "mean-distance": "mean-distance (of the means, in standard deviations)",
+    "TV": "TV (total variation)",
+}
+
+
 def compactness_table(found: Compactness) -> Table:
     """A row for every compact posterior."""
     columns = found.columns
     caption = f"Everything is made from {found.fitted:,} draws and tried on {found.examples:,} test examples."
-    if "agreement" in columns:
-        caption += (
-            " Agreement (share of equal predictions) and TV (total variation) are with the predictive of "
-            f"the {found.held_out:,} draws that were held out."
-        )
+    told = " and ".join(words for name, words in CLOSENESS.items() if name in columns)
+    caption += f" With the predictive of the {found.held_out:,} draws that were held out: {told}."
     return Table(
         columns=["posterior", "floats stored", *columns],
         rows=[[row.name, row.floats, *(row.scores.get(c) for c in columns)] for row in found.rows],

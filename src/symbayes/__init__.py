@@ -9,13 +9,16 @@ from symbayes.analyse import compare
 from symbayes.draws import Draws, Run, RunError
 from symbayes.engine import Diverged, Moments, Opened, Predictions, Stopped, estimate, make_mesh, run
 from symbayes.engine import open_run as open  # as in symbayes.open(folder)
-from symbayes.methods import HMC, METHODS, DeepEnsemble
+from symbayes.methods import HMC, MALA, METHODS, SGHMC, SGLD, DeepEnsemble
 from symbayes.posterior import Posterior, likelihoods, priors
 from symbayes.report import Report
 
 __all__ = [
     "HMC",
+    "MALA",
     "METHODS",
+    "SGHMC",
+    "SGLD",
     "DeepEnsemble",
     "Diverged",
     "Draws",

@@ -41,6 +41,7 @@ class Row:
         return self.method.name
 
 
+DECAYS: Any = {"schedule": "decaying", "decay": 2}
 CYCLES: Any = {"schedule": "cyclical", "cycle": 5, "exploration": 0.4, "precondition": True}
 
 ROWS = (
@@ -64,7 +65,7 @@ ROWS = (
     Row(
         # Eight draws of six steps, with a step size found by trial.
         method=sb.MALA(thin=6, burn_in=3, draws=5, chains=CHAINS),
-        other=sb.MALA(thin=400, burn_in=4, draws=6, chains=CHAINS, target_accept=0.7, adapt=False),
+        other=sb.MALA(thin=60, burn_in=4, draws=6, chains=CHAINS, target_accept=0.7, adapt=False),
         independent=sb.MALA(step_size=0.02, thin=6, burn_in=3, draws=5, chains=CHAINS, adapt=False),
         block_steps=(18, 4, 1),
         longer=sb.MALA(thin=6, burn_in=3, draws=9, chains=CHAINS),
@@ -91,7 +92,7 @@ ROWS = (
     ),
     Row(
         # Two epochs of burn-in and five draws of two epochs, each of six steps.
-        method=sb.SGHMC(burn_in=2, thin=2, draws=5, batch=20, chains=CHAINS, schedule="decaying", decay=2),
+        method=sb.SGHMC(burn_in=2, thin=2, draws=5, batch=20, chains=CHAINS, **DECAYS),
         other=sb.SGHMC(
             learning_rate=1e-3,
             momentum=0.5,
@@ -103,9 +104,11 @@ ROWS = (
             schedule="decaying",
             decay=7,
         ),
-        independent=sb.SGHMC(burn_in=2, thin=2, draws=5, batch=20, chains=CHAINS, schedule="decaying", decay=2),
+        independent=sb.SGHMC(
+            burn_in=2, thin=2, draws=5, batch=20, chains=CHAINS, schedule="decaying", decay=2
+        ),
         block_steps=(12, 6, 4, 1),
-        longer=sb.SGHMC(burn_in=2, thin=2, draws=8, batch=20, chains=CHAINS, schedule="decaying", decay=2),
+        longer=sb.SGHMC(burn_in=2, thin=2, draws=8, batch=20, chains=CHAINS, **DECAYS),
     ),
     Row(
         # Three epochs of six optimiser steps; eight examples are left over in each.

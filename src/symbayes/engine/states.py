@@ -11,7 +11,7 @@ import numpy as np
 from symbayes.draws import RunError
 
 SHARED = "0/shared/"
-"""How the names of what chains have in common begin in a stored state, which is a run's and its observers'."""
+"""How names of what chains have in common begin in a stored state (which has the observers' memories too)."""
 
 
 def to_arrays(tree: Any) -> dict[str, np.ndarray]:
@@ -34,7 +34,9 @@ def from_arrays(arrays: Mapping[str, np.ndarray], like: Any) -> Any:
 def shared(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Of a stored state, what the chains have in common, by name."""
     return {
-        name.removeprefix(SHARED): np.array(array) for name, array in arrays.items() if name.startswith(SHARED)
+        name.removeprefix(SHARED): np.array(array)
+        for name, array in arrays.items()
+        if name.startswith(SHARED)
     }
 
 

@@ -10,8 +10,6 @@ from symbayes.methods.mala import MALA
 from symbayes.methods.sghmc import SGHMC
 from symbayes.methods.sgld import SGLD
 
-METHODS: dict[str, type[Method]] = {
-    method.name: method for method in (HMC, MALA, SGLD, SGHMC, DeepEnsemble)
-}
+METHODS: dict[str, type[Method]] = {method.name: method for method in (HMC, MALA, SGLD, SGHMC, DeepEnsemble)}
 
 __all__ = ["HMC", "MALA", "METHODS", "SGHMC", "SGLD", "DeepEnsemble"]

@@ -7,10 +7,11 @@ learning_rate / N and a momentum m, every step is
 
 There is no accept step: at a finite rate the draws follow a law near the posterior, not the posterior itself.
 For a Gaussian with precision A (of the log density), gradients over all data and G = I, that law has the mean
-of the posterior and the covariance (A (I - e T A / (2 (1 + m))))^-1.  A unit is an epoch, in an order of its own.
+of the posterior and the covariance (A (I - e T A / (2 (1 + m))))^-1.  A unit is an epoch, in an order of its
+own.
 
-The preconditioner G is one, or in the style of RMSprop: with r the root of a running mean of squared gradients,
-r' its mean over all weights and l = 0.1,
+The preconditioner G is one, or in the style of RMSprop: with r the root of a running mean of squared
+gradients, r' its mean over all weights and l = 0.1,
 
     G = (1 + l) r' / (r + l r')
 

@@ -77,7 +77,7 @@ class Langevin(Stepping):
             return left.chain
         return Walking(super().enter(posterior, shared, left, tick), jnp.zeros(()), jnp.zeros(()))
 
-    def steps(self, posterior: Posterior, shared: Tuning) -> Any:
+    def steps(self, posterior: Posterior, shared: Tuning | None) -> Any:
         return self.thin
 
     def step(self, posterior: Posterior, shared: Tuning, flight: Walking, tick: Tick) -> Walking:

@@ -35,6 +35,10 @@ class MemorySink:
     def traces(self) -> dict[str, np.ndarray]:
         return {name: np.concatenate(parts, axis=1) for name, parts in sorted(self._traces.items())}
 
+    @property
+    def gradients(self) -> float:
+        return sum((entry["gradients"] for entry in self.entries), 0.0)
+
     def state(self) -> dict[str, np.ndarray]:
         raise AssertionError("a run in memory is never resumed")
 
@@ -46,6 +50,7 @@ class MemorySink:
         if parts.get("distribution") is not None:
             self.distribution = dict(parts["distribution"])
         kept = {"metrics": dict(parts.get("metrics") or {}), "state": parts.get("state") is not None}
+        kept |= {"gradients": parts.get("gradients", 0.0)}
         self.entries.append({"block": self.blocks, **kept})
 
     def save_observed(self, name: str, arrays: Mapping[str, Any]) -> None:

@@ -103,6 +103,10 @@ class Trajectories(Phase):
         gradient, terms = posterior.gradient_and_terms(left.variables)
         return Resting(left.variables, gradient, _exact(posterior, left.variables, terms))
 
+    @property
+    def adapts(self) -> bool:
+        return bool(self.adapting)
+
     def expected_steps(self, posterior: Posterior) -> int:
         return leapfrog_steps(self.trajectory, self.step_size)
 

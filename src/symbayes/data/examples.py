@@ -20,11 +20,16 @@ class Examples:
     `x` is float32 (images: n, height, width, channels in [0, 1]; tables: n, features) or int32
     (tokens: n, length); `y` is int32 labels (n,) or float32 targets (n, d), with positions between
     where each example has many: labels (n, ...), targets (n, ..., d).  Being a pytree, it may hold
-    tracers, so it checks nothing itself: `validate` does, once, where data is read.
+    tracers, so it checks nothing itself: `validate` does, once, where data is read.  Lists and tables become
+    arrays.
     """
 
     x: Any
     y: Any
+
+    def __post_init__(self) -> None:
+        for name in ("x", "y"):
+            object.__setattr__(self, name, _array(getattr(self, name)))
 
     def __len__(self) -> int:
         return int(self.x.shape[0])
@@ -45,6 +50,18 @@ class Examples:
             digest.update(f"{plain.dtype.str} {tuple(map(int, plain.shape))};".encode())
             digest.update(plain.data)
         return digest.hexdigest()
+
+
+def _array(values: Any) -> Any:
+    """A list, or a table or column of pandas, as an array of 32 bits; anything else as it is."""
+    if isinstance(values, list | tuple):
+        values = np.asarray(values)
+    elif hasattr(values, "to_numpy"):
+        values = values.to_numpy()
+    else:
+        return values
+    narrow = {"f": np.float32, "i": np.int32, "u": np.int32, "b": np.int32}
+    return values.astype(narrow[values.dtype.kind]) if values.dtype.kind in narrow else values
 
 
 def validate(x: np.ndarray, y: np.ndarray, classes: int | None) -> Examples:

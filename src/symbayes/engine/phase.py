@@ -133,6 +133,11 @@ class Phase:
         """Steps in a unit as far as they are known before the run."""
         return int(self.steps(posterior, None))
 
+    @property
+    def adapts(self) -> bool:
+        """Whether it may change how many steps a unit has."""
+        return self.overrides("learn") and self.overrides("expected_steps")
+
     def gradients_per_step(self, posterior: Posterior) -> float:
         """What a step costs, in gradients over all data."""
         return 1.0 if self.batch is None else self.batch / posterior.size

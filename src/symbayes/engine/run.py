@@ -19,7 +19,7 @@ from symbayes.engine import placement
 from symbayes.engine.job import Diverged, Job
 from symbayes.engine.method import Method
 from symbayes.engine.observers import Observer
-from symbayes.engine.progress import Bar, interrupt_after_block, wanted
+from symbayes.engine.progress import Meter, interrupt_after_block
 from symbayes.engine.record import configuration
 from symbayes.engine.sinks import MemorySink, Sink, sink
 from symbayes.engine.start import Start
@@ -61,7 +61,9 @@ def run(
         observers: what follows the run; their results are in the draws' `observed`.
         keep: keep every `keep`-th draw; 0 keeps none, for runs that are only observed.
         mesh: devices with axes ``chain`` and ``data``, from `make_mesh`; one device if not given.
-        progress: show a progress bar; by default where a person is looking.
+        progress: show how far the run is, in a terminal or a notebook with a bar; by default there, and
+            elsewhere as a line every half minute to the logger ``symbayes``.  True prints these lines where
+            nobody listens to that logger; False is silent.
         about: notes kept with the run, such as the name of the dataset.
         block_steps: steps between two saves; by default about a second of work.  It changes no draw.
     """
@@ -100,12 +102,12 @@ def run(
 
 def _work(job: Job, into: Sink, store: str | Path | None, progress: bool | None) -> None:
     """All blocks that are missing, and what the observers made of them."""
-    with interrupt_after_block() as interrupt, Bar(job, into, wanted(progress)) as bar:
+    with interrupt_after_block() as interrupt, Meter(job, into, progress) as meter:
         job.stopping = lambda: interrupt.asked
         for made, _ in job.work(into):
-            bar.step(made, into.entries[-1]["metrics"])
+            meter.step(made, into.entries[-1])
             if interrupt.asked and not made.last and into.entries[-1]["state"]:
-                raise Stopped(_stopped_message(bar.share, store))
+                raise Stopped(_stopped_message(meter.share, store))
     # Also of a run that had ended already: it may have been killed before it came to this.
     for observer in job.observers:
         into.save_observed(observer.name, observer.finish(job.memories[observer.name]))

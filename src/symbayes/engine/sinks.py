@@ -37,6 +37,10 @@ class MemorySink:
     def traces(self) -> dict[str, np.ndarray]:
         return {name: np.concatenate(parts, axis=1) for name, parts in sorted(self._traces.items())}
 
+    @property
+    def gradients(self) -> float:
+        return sum((entry["gradients"] for entry in self.entries), 0.0)
+
     def state(self) -> dict[str, np.ndarray]:
         raise AssertionError("a run in memory is never resumed")
 
@@ -50,6 +54,7 @@ class MemorySink:
         if parts.get("state") is not None:
             self.found = states.shared(parts["state"])
         kept = {"metrics": dict(parts.get("metrics") or {}), "state": parts.get("state") is not None}
+        kept |= {"gradients": parts.get("gradients", 0.0)}
         self.entries.append({"block": self.blocks, **kept})
 
     def save_observed(self, name: str, arrays: Mapping[str, Any]) -> None:

@@ -95,6 +95,10 @@ class Trajectories(Phase):
             return left.chain
         return rest(posterior, left.variables)
 
+    @property
+    def adapts(self) -> bool:
+        return bool(self.adapting)
+
     def expected_steps(self, posterior: Posterior) -> int:
         return leapfrog_steps(self.trajectory, self.step_size)
 

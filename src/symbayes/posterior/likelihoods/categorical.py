@@ -43,6 +43,7 @@ class Categorical:
         if y.size and (y.min() < 0 or y.max() >= classes):
             raise ValueError(
                 f"labels run from {y.min()} to {y.max()}, but the network has outputs for 0 to {classes - 1}"
+                f": count classes from 0, or make the network with outputs={max(1, y.max() + 1)}"
             )
 
     def predict(self, outputs: jax.Array) -> jax.Array:

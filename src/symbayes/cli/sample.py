@@ -63,6 +63,8 @@ def _sample(method: Any, target: Target, where: Where) -> None:
         about={"data": dataset.name},
     )
     print(draws)
+    for sentence in method.tell({} if draws.origin is None else draws.origin.traces):
+        print(sentence)
     if draws.segments:
         report = Report.of({store.name: store}, dataset)
         Console().print(report.comparison)

@@ -77,10 +77,10 @@ def fresh_variables(posterior: Posterior, key: jax.Array, chains: int) -> Any:
 def enter(posterior: Posterior, phase: Phase, left: Left, key: Any, number: Any) -> State:
     """The state with which phase `number` begins."""
     chains = jax.tree.leaves(left.variables)[0].shape[0]
-    keys = chain_keys(jax.random.wrap_key_data(key), chains)
-    keys = jax.vmap(lambda k: jax.random.fold_in(k, jnp.uint32(ENTER) - number))(keys)
-    shared = phase.begin(posterior, left)
-    each = Left(variables=0, chain=0, shared=None, distribution=0)
+    own, stream = jax.random.wrap_key_data(key), jnp.uint32(ENTER) - number
+    keys = jax.vmap(lambda k: jax.random.fold_in(k, stream))(chain_keys(own, chains))
+    shared = phase.begin(posterior, left, Tick(jax.random.fold_in(own, stream), jnp.int32(0)))
+    each = Left(variables=0, chain=0, shared=None, distribution=0, found=None)
 
     def chain(left: Left, key: jax.Array) -> Any:
         return phase.enter(posterior, shared, left, Tick(key, jnp.int32(0)))

@@ -21,7 +21,7 @@ from symbayes.engine.method import Method
 from symbayes.engine.observers import Observer
 from symbayes.engine.progress import Meter, interrupt_after_block
 from symbayes.engine.record import configuration
-from symbayes.engine.sinks import Sink, sink
+from symbayes.engine.sinks import MemorySink, Sink, sink
 from symbayes.engine.start import Start
 from symbayes.networks import require_storable
 from symbayes.posterior import Posterior
@@ -87,7 +87,7 @@ def run(
     if store is not None:
         require_storable(posterior.network)
     method = _resolved(method, posterior, store)
-    begins = Start(posterior, int(seed), method.chains, start)
+    begins = Start(posterior, int(seed), method.chains, start, type(method).__name__)
     job = Job(method, posterior, begins, tuple(observers), keep, mesh, block_steps)
     config = configuration(method, job.phases, posterior, seed, start, observers, keep, mesh)
     config |= {"about": dict(about or {})}
@@ -96,7 +96,8 @@ def run(
         for warning in method.review(into.traces):
             warnings.warn(warning, stacklevel=2)
         fitted = None if into.distribution is None else from_arrays(into.distribution)
-        origin = Origin(config, posterior, into.traces, fitted)
+        found = into.found if isinstance(into, MemorySink) else {}
+        origin = Origin(config, posterior, into.traces, fitted, found)
         return dataclasses.replace(into.draws, origin=origin)
 
 

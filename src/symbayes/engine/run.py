@@ -45,7 +45,7 @@ def run(
     keep: int = 1,
     mesh: Mesh | None = None,
     progress: bool | None = None,
-    about: Mapping[str, str] | None = None,
+    about: Mapping[str, Any] | None = None,
     block_steps: int | None = None,
 ) -> Draws:
     """Draw from the posterior.
@@ -64,7 +64,8 @@ def run(
         progress: show how far the run is, in a terminal or a notebook with a bar; by default there, and
             elsewhere as a line every half minute to the logger ``symbayes``.  True prints these lines where
             nobody listens to that logger; False is silent.
-        about: notes kept with the run, such as the name of the dataset.
+        about: notes kept with the run: ``dataset.about`` tells by which name its data are found again, and
+            how tables become inputs.
         block_steps: steps between two saves; by default about a second of work.  It changes no draw.
     """
     require_kind("the method", method, "resolve", "phases", example="HMC(step_size=1e-3)")

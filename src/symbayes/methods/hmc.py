@@ -18,8 +18,9 @@ it.  It is pulled towards the step size given, and a trajectory takes at most 16
 draws of another run of HMC takes over what that one found, for options that are left open.
 
 Statistics of every trajectory are `energy` (minus the log density), `log_likelihood` (untempered, over all
-data), `acceptance` (a probability), `accepted`, `divergent` (an energy error above 1000) and `step_size`;
-where something is tuned, also `trajectory`, the length that was flown.
+data), `acceptance` (a probability), `accepted`, `divergent` (an energy error above 1000), `step_size` and
+`kinetic` (the energy of the momentum with which the trajectory ended, or began where it was rejected); where
+something is tuned, also `trajectory`, the length that was flown.
 
 References: Neal (2011), MCMC using Hamiltonian dynamics; Izmailov et al. (2021), What are Bayesian
 neural network posteriors really like?; Hoffman & Gelman (2014), The No-U-Turn sampler, section 3.2.
@@ -81,7 +82,7 @@ class HMC(Method):
 
     name: ClassVar[str] = "hmc"
     remedy: ClassVar[str] = "use a smaller step_size, and inputs of the order of one"
-    example: ClassVar[str] = "--step-size 8e-3 --trajectory 0.48 --draws 200"
+    example: ClassVar[str] = "--trajectory 0.48 --draws 200"
     extends: ClassVar[str | None] = "draws"
     finds: ClassVar[tuple[str, ...]] = ("step_size",)
 
@@ -151,7 +152,7 @@ class HMC(Method):
             return Trajectories(self.burn_in, **burn_in), Trajectories(self.draws, **drawing)
         tuned = functools.partial(TunedTrajectories, jitter=self.jitter, chees=chees)
         if self.mass == "prior":
-            plain = {"collects": None, "whitens": None}
+            plain: dict[str, Any] = {"collects": None, "whitens": None}
             return tuned(units=self.burn_in, **burn_in, **plain), tuned(units=self.draws, **drawing, **plain)
         settling, collecting = int(SETTLING * self.burn_in), int(COLLECTING * self.burn_in)
         last = self.burn_in - settling - collecting

@@ -26,7 +26,7 @@ import jax.numpy as jnp
 
 from symbayes.engine.phase import Left, Phase, Tick, phase
 from symbayes.methods.phases.adaptation import DualAveraging
-from symbayes.methods.phases.energies import energies
+from symbayes.methods.phases.energies import energies, kinetic
 from symbayes.methods.phases.precision import acceptance_lost
 from symbayes.methods.phases.resting import (
     DIVERGENT,
@@ -103,7 +103,7 @@ class Trajectories(Phase):
             return shared
         return dataclasses.replace(shared, lost=acceptance_lost(self, posterior, shared, left, tick))
 
-    def enter(self, posterior: Posterior, shared: DualAveraging, left: Left, tick: Tick) -> Resting:
+    def enter(self, posterior: Posterior, shared: Any, left: Left, tick: Tick) -> Resting:
         if isinstance(left.chain, Resting):
             return left.chain
         return rest(posterior, left.variables)
@@ -115,11 +115,11 @@ class Trajectories(Phase):
     def expected_steps(self, posterior: Posterior, begun: int | None = None) -> int:
         return leapfrog_steps(self.trajectory, self.step_size) if begun is None else begun
 
-    def length(self, shared: DualAveraging) -> Any:
+    def length(self, shared: Any) -> Any:
         """Of the next trajectory."""
         return self.trajectory
 
-    def scales(self, shared: DualAveraging) -> Any:
+    def scales(self, shared: Any) -> Any:
         """Of the parameters; None for the prior's."""
         return None
 
@@ -155,8 +155,8 @@ class Trajectories(Phase):
         return Flying(variables, gradient, terms, momentum)
 
     def close(
-        self, posterior: Posterior, shared: DualAveraging, chain: Resting, flight: Flying, tick: Tick
-    ) -> tuple[Resting, dict[str, jax.Array], jax.Array]:
+        self, posterior: Posterior, shared: Any, chain: Resting, flight: Flying, tick: Tick
+    ) -> tuple[Resting, dict[str, jax.Array], Any]:
         end = Resting(
             flight.variables, flight.gradient, exact_terms(posterior, flight.variables, flight.likelihood)
         )
@@ -173,6 +173,7 @@ class Trajectories(Phase):
             "divergent": log_accept < -DIVERGENT,
             "step_size": self.exact_step(posterior, shared),
             **({} if shared.lost is None else {"acceptance_lost": shared.lost}),
+            "kinetic": kinetic(either(accepted, last, first)),
         }
         return chain, statistics, acceptance
 
@@ -181,7 +182,7 @@ class Trajectories(Phase):
         step = self.step_of(posterior, shared, flight.variables["params"])
         return jax.tree.map(lambda p, e, g: p - e / 2 * g, flight.momentum, step, flight.gradient)
 
-    def learn(self, shared: DualAveraging, evidence: jax.Array, tick: Tick) -> DualAveraging:
+    def learn(self, shared: Any, evidence: Any, tick: Tick) -> DualAveraging:
         learned = shared.update(jnp.mean(evidence), self.target_accept, self.step_size)
         learned = dataclasses.replace(learned, step_size=jnp.minimum(learned.step_size, self.trajectory))
         return jax.tree.map(lambda new, old: jnp.where(self.adapting, new, old), learned, shared)

@@ -195,9 +195,9 @@ def test_embedded_data_need_no_fetching(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_a_missing_option_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exit:
-        main(["sample", "hmc"])
+        main(["evaluate"])
     assert exit.value.code == 2
-    assert "--step-size" in capsys.readouterr().err
+    assert "RUNS" in capsys.readouterr().err.upper()
 
 
 def test_data_list_shows_the_embedded_set(capsys: pytest.CaptureFixture[str]) -> None:

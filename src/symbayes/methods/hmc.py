@@ -135,9 +135,9 @@ class HMC(Method):
         return length
 
     def phases(self, posterior: Posterior) -> tuple[Trajectories, ...]:
-        assert self.jitter is not None, "resolve the method first"
-        chees = self.trajectory == "chees"
-        length = float(self._first_length(posterior) if chees or self.trajectory is None else self.trajectory)
+        assert self.trajectory is not None, "resolve the method first"
+        chees, jitter = self.trajectory == "chees", self.jitter or 0.0
+        length = float(self._first_length(posterior) if chees else self.trajectory)
         longest = LONGEST_OPEN
         if self.step_size is not None:
             longest = min(MOST, LONGEST * leapfrog_steps(length, self.step_size))
@@ -148,9 +148,9 @@ class HMC(Method):
         }
         burn_in: dict[str, Any] = {"longest": longest, "adapting": self.adapt, "keeps": False, **common}
         drawing: dict[str, Any] = {"longest": MOST, "adapting": False, "keeps": True, **common}
-        if self.step_size is not None and not chees and not self.jitter and self.mass == "prior":
+        if self.step_size is not None and not chees and not jitter and self.mass == "prior":
             return Trajectories(self.burn_in, **burn_in), Trajectories(self.draws, **drawing)
-        tuned = functools.partial(TunedTrajectories, jitter=self.jitter, chees=chees)
+        tuned = functools.partial(TunedTrajectories, jitter=jitter, chees=chees)
         if self.mass == "prior":
             plain: dict[str, Any] = {"collects": None, "whitens": None}
             return tuned(units=self.burn_in, **burn_in, **plain), tuned(units=self.draws, **drawing, **plain)

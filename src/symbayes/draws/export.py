@@ -23,6 +23,8 @@ RENAMED = {
 }
 """Statistics that ArviZ knows by other names, or whose names mean something else there."""
 
+STATISTICS = "statistics"
+
 TARGETS = "y"
 """What observed and predicted targets are called."""
 
@@ -73,6 +75,20 @@ def _statistics(stats: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def save_safetensors(draws: Draws, path: Path) -> None:
-    """One file with every variable as (chain, draw, ...); an existing file is not overwritten."""
+    """One file with every variable and statistic as (chain, draw, ...); one that is there is kept."""
     files.require_new(path)
-    files.write_bytes(path, *files.pack(trees.flatten(draws.variables)))
+    statistics = {f"{STATISTICS}/{name}": array for name, array in draws.stats.items()}
+    files.write_bytes(path, *files.pack(trees.flatten(draws.variables) | statistics))
+
+
+def load_safetensors(path: Path) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """The variables and statistics of such a file, by name."""
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    try:
+        arrays = files.read_arrays(path)
+    except Exception as error:  # safetensors has an error of its own
+        raise ValueError(f"{path} is not a safetensors file, or is damaged: {error}") from error
+    mark = f"{STATISTICS}/"
+    statistics = {name.removeprefix(mark): array for name, array in arrays.items() if name.startswith(mark)}
+    return {name: array for name, array in arrays.items() if not name.startswith(mark)}, statistics

@@ -24,6 +24,7 @@ from symbayes.engine.record import configuration
 from symbayes.engine.sinks import MemorySink, Sink, sink
 from symbayes.engine.start import Start
 from symbayes.networks import require_storable
+from symbayes.networks.session import session_code
 from symbayes.posterior import Posterior
 from symbayes.specs import require, require_counts, require_kind
 
@@ -86,6 +87,12 @@ def run(
         posterior = placement.place_posterior(posterior, mesh)
     if store is not None:
         require_storable(posterior.network)
+        if (code := session_code(posterior.network)) is not None:
+            warnings.warn(
+                f"{code} has no import path, so {store} is opened with the network at hand: "
+                "symbayes.open(folder, network=network)",
+                stacklevel=2,
+            )
     method = _resolved(method, posterior, store)
     begins = Start(posterior, int(seed), method.chains, start, type(method).__name__)
     job = Job(method, posterior, begins, tuple(observers), keep, mesh, block_steps)

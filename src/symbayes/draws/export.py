@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import sys
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,8 +45,9 @@ def to_arviz(draws: Draws, groups: Mapping[str, np.ndarray] | None = None) -> An
     made = {name: group for name, group in made.items() if group}
     dims = {TARGETS: ["example"]}
     if _older():
-        import arviz  # type: ignore[import-not-found]
-
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # once a day it tells that there is a newer one
+            import arviz  # type: ignore[import-not-found]
         return arviz.from_dict(**made, dims=dims)
     try:
         import arviz_base

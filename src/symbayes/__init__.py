@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from symbayes.draws import Draws, Run, RunError
     from symbayes.engine import (
         Diverged,
+        Elsewhere,
         Moments,
         Opened,
         Predictions,
@@ -42,6 +43,7 @@ __getattr__, __dir__ = lazily(
         "DeepEnsemble": "symbayes.methods:DeepEnsemble",
         "Diverged": "symbayes.engine:Diverged",
         "Draws": "symbayes.draws:Draws",
+        "Elsewhere": "symbayes.engine:Elsewhere",
         "Moments": "symbayes.engine:Moments",
         "Opened": "symbayes.engine:Opened",
         "Posterior": "symbayes.posterior:Posterior",
@@ -77,6 +79,7 @@ __all__ = [
     "DeepEnsemble",
     "Diverged",
     "Draws",
+    "Elsewhere",
     "Moments",
     "Opened",
     "Posterior",

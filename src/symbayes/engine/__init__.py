@@ -1,6 +1,7 @@
 """The engine: what a method is, how it is run, resumed and extended, what follows it, and where it runs."""
 
 from symbayes.engine.cost import Cost, estimate
+from symbayes.engine.crew import Elsewhere
 from symbayes.engine.job import Diverged
 from symbayes.engine.joining import join
 from symbayes.engine.method import Method, method
@@ -13,6 +14,7 @@ from symbayes.engine.run import Stopped, run
 __all__ = [
     "Cost",
     "Diverged",
+    "Elsewhere",
     "Left",
     "Method",
     "Moments",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from symbayes.draws import Draws, Run, RunError
     from symbayes.engine import Diverged, Moments, Opened, Predictions, Stopped, estimate, make_mesh, run
     from symbayes.engine import open_run as open  # as in symbayes.open(folder)
-    from symbayes.methods import HMC, METHODS, DeepEnsemble
+    from symbayes.methods import HMC, MALA, METHODS, SGHMC, SGLD, DeepEnsemble
     from symbayes.posterior import Posterior, likelihoods, priors
     from symbayes.report import Report
 
@@ -25,7 +25,10 @@ __getattr__, __dir__ = lazily(
     __name__,
     {
         "HMC": "symbayes.methods:HMC",
+        "MALA": "symbayes.methods:MALA",
         "METHODS": "symbayes.methods:METHODS",
+        "SGHMC": "symbayes.methods:SGHMC",
+        "SGLD": "symbayes.methods:SGLD",
         "DeepEnsemble": "symbayes.methods:DeepEnsemble",
         "Diverged": "symbayes.engine:Diverged",
         "Draws": "symbayes.draws:Draws",
@@ -56,7 +59,10 @@ __getattr__, __dir__ = lazily(
 
 __all__ = [
     "HMC",
+    "MALA",
     "METHODS",
+    "SGHMC",
+    "SGLD",
     "DeepEnsemble",
     "Diverged",
     "Draws",

@@ -55,6 +55,14 @@ COMMANDS: dict[str, Entry] = {
         "symbayes.cli.evaluate:ReportCommand",
         "A self-contained HTML page about runs: comparison, mixing, symmetry, calibration, what is unsure.",
     ),
+    "predict": Entry(
+        "symbayes.cli.predict:Predict",
+        "What a run predicts for new inputs: means, intervals and probabilities, in the targets' own units.",
+    ),
+    "info": Entry(
+        "symbayes.cli.info:Info",
+        "What a run is, whether it has ended, and whether to trust it: acceptance, divergences, R-hat, ESS.",
+    ),
     "symmetries": Entry(
         "symbayes.cli.symmetry:Symmetries",
         "The weight-space symmetries of a network, found from its program.",
@@ -76,6 +84,8 @@ def parse(arguments: Sequence[str]) -> Callable[[], Any]:
     import tyro
     from tyro.conf import DisallowNone, OmitArgPrefixes, subcommand
 
+    # Colours are not for those who say so (no-color.org).
+    tyro._experimental_options["ansi_codes"] = not os.environ.get("NO_COLOR")
     # Shell completion needs all options of all commands.
     every = any(word.startswith("--tyro-") for word in arguments)
     first = arguments[0] if arguments else None
@@ -106,8 +116,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         warnings.showwarning = _show_warning
         try:
             parse(arguments)()
-        except KeyboardInterrupt:
-            return _complain("stopped", 130)
+        except KeyboardInterrupt as stopped:  # of a run that was stopped, it says how far that is
+            return _complain(str(stopped) or "stopped", 130)
         except BrokenPipeError:  # as in `symbayes data list | head`
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 141
@@ -122,10 +132,8 @@ def _failed(error: Exception) -> int:
 
     from symbayes.data import DownloadError
     from symbayes.draws import RunError
-    from symbayes.engine import Diverged, Stopped
+    from symbayes.engine import Diverged
 
-    if isinstance(error, Stopped):
-        return _complain(str(error), 130)
     if isinstance(error, Diverged):
         return _complain(str(error), 1)
     if isinstance(error, ValueError | TypeError | OSError | RunError | DownloadError):

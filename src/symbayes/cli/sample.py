@@ -13,8 +13,10 @@ from tyro.conf import arg, subcommand
 
 from symbayes import engine
 from symbayes.cli.groups import group
-from symbayes.cli.options import default, require_file
+from symbayes.cli.options import default
+from symbayes.cli.output import Json, Output
 from symbayes.cli.target import Target
+from symbayes.data import Dataset
 from symbayes.draws import Run
 from symbayes.engine import Method
 from symbayes.methods import METHODS
@@ -30,7 +32,7 @@ class Where:
         seed: the same seed gives the same draws.
         start: folder of another run, from whose last draws the chains begin.
         keep: keep every n-th draw; 0 keeps none.
-        json: a file to write the numbers of the table at the end to.
+        json: a file to write the numbers of the table at the end to; - is the standard output.
         estimate: tell the cost before the run starts, from timing a few gradients.
     """
 
@@ -38,20 +40,24 @@ class Where:
     seed: int = 0
     start: Annotated[Path | None, default("none: fresh networks")] = None
     keep: int = 1
-    json: Annotated[Path | None, default("none")] = None
+    json: Json = None
     estimate: bool = True
 
 
 def _sample(method: Any, target: Target, where: Where) -> None:
-    require_file("--json", where.json)
+    output = Output(where.json)
     start = None if where.start is None else Run(where.start).draws
     posterior, dataset = target.posterior()
-    store = where.store or Path("runs") / re.sub("[:=,]", "-", f"{method.name}-{dataset.name}")
+    store = where.store or Path("runs") / re.sub("[^\\w.-]", "-", f"{method.name}-{dataset.short_name}")
     console = Console(stderr=True)
+    if dataset.columns:
+        console.print(
+            f"{dataset.short_name}: {dataset.description}; {_parts(dataset)}", highlight=False, soft_wrap=True
+        )
     if where.estimate and not (store.is_dir() and any(store.iterdir())):
         cost = engine.estimate(method, posterior)
         cost = dataclasses.replace(cost, disk=cost.disk // where.keep if where.keep > 0 else 0)
-        console.print(f"{method.name}: {cost}", highlight=False)
+        console.print(f"{method.name}: {cost}", highlight=False, soft_wrap=True)
     draws = engine.run(
         method,
         posterior,
@@ -60,15 +66,22 @@ def _sample(method: Any, target: Target, where: Where) -> None:
         start=start,
         keep=where.keep,
         progress=True,
-        about={"data": dataset.name},
+        about=dataset.about,
     )
-    print(draws)
+    output.line(draws)
     if draws.segments:
         report = Report.of({store.name: store}, dataset)
-        Console().print(report.comparison)
-        if where.json is not None:
-            report.write_numbers(where.json, symmetry=False)
-        print(f"for a page about it: symbayes report {store}")
+        output.show(report.comparison)
+        output.line(f"for a page about it: symbayes report {store}")
+        if output.wanted:
+            output.numbers(report.numbers(symmetry=False))
+
+
+def _parts(dataset: Dataset) -> str:
+    """How the rows of a table are used."""
+    parts = {"train": dataset.train, "validate": dataset.validation, "test": dataset.test}
+    inputs = f"{dataset.train.x.shape[1]} inputs predict {', '.join(dataset.targets)}"
+    return f"{inputs}; {', '.join(f'{len(part):,} rows {what}' for what, part in parts.items())}"
 
 
 def _sample_command(name: str, method: type[Method]) -> Any:

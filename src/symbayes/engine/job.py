@@ -236,8 +236,13 @@ class Job:
             traces=traces if made.units else None,
             distribution=None if made.distribution is None else to_arrays(Mixture(made.distribution)),
             metrics={name: float(traces[name].mean(dtype=np.float64)) for name in shown},
+            gradients=self.gradients(made),
         )
         return memories
+
+    def gradients(self, made: Block) -> float:
+        """Over all data, what a block took of all chains."""
+        return int(made.record.steps) * made.phase.gradients_per_step(self.posterior) * self.method.chains
 
     def _state(self, made: Block, memories: dict[str, Memory]) -> dict[str, np.ndarray] | None:
         """What is needed to go on, if it is time to store it."""

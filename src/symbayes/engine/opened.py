@@ -16,9 +16,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from symbayes import data, networks, specs, symmetry
+from symbayes.data.columns import is_table
 from symbayes.distributions import Distribution, from_arrays
 from symbayes.draws import Draws, Run, RunError
 from symbayes.engine.predictions import recalled
+from symbayes.engine.summary import Summary
 from symbayes.networks import Network
 from symbayes.posterior import Posterior, Predictive, likelihoods, priors
 from symbayes.posterior.likelihoods import Likelihood
@@ -57,9 +59,15 @@ class Opened:
         return self.config["method"]["kind"]
 
     @property
-    def about(self) -> Mapping[str, str]:
+    def about(self) -> Mapping[str, Any]:
         """Notes kept with the run, such as the name of its dataset."""
         return self.config.get("about", {})
+
+    @functools.cached_property
+    def preparation(self) -> data.Preparation:
+        """How the run's data were made inputs and targets, as far as it notes that."""
+        noted = self.about.get("preparation")
+        return data.Preparation() if noted is None else data.Preparation.read(noted)
 
     @property
     def train_checksum(self) -> str:
@@ -96,8 +104,20 @@ class Opened:
         """The symmetries of the network, found in its program."""
         return group_of(self.network, self.example.shape, self.example.dtype)
 
+    def summary(self) -> Summary:
+        """What the run is, whether it has ended, and whether to trust it."""
+        return Summary.of(self)
+
     def predict(self, x: Any) -> Predictive:
-        """The predictive distribution of every draw; of a folder's it is kept for the next time."""
+        """The predictive distribution of every draw; of a folder's it is kept for the next time.
+
+        `x` are inputs as the network takes them; or a table, of pandas or a mapping, with the columns of the
+        training data: then it is prepared as those were, and the predictions are in the targets' own units.
+        """
+        if is_table(x):
+            predictive = self.predict(self.preparation.rows(x))
+            scaling = self.preparation.outputs
+            return predictive if scaling is None else predictive.unscaled(scaling)
         if self.path is None:
             return predict(self.network, self.likelihood, self.draws, x)
         inputs = np.asarray(x)

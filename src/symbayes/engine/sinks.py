@@ -11,6 +11,7 @@ import numpy as np
 
 from symbayes.draws import Draws, Run
 from symbayes.draws.draws import MemorySegment
+from symbayes.engine import states
 
 
 class MemorySink:
@@ -19,6 +20,7 @@ class MemorySink:
     def __init__(self) -> None:
         self.entries: list[dict[str, Any]] = []
         self.distribution: dict[str, np.ndarray] | None = None
+        self.found: dict[str, np.ndarray] = {}
         self._segments: list[MemorySegment] = []
         self._traces: dict[str, list[np.ndarray]] = {}
         self._observed: dict[str, Any] = {}
@@ -35,6 +37,10 @@ class MemorySink:
     def traces(self) -> dict[str, np.ndarray]:
         return {name: np.concatenate(parts, axis=1) for name, parts in sorted(self._traces.items())}
 
+    @property
+    def gradients(self) -> float:
+        return sum((entry["gradients"] for entry in self.entries), 0.0)
+
     def state(self) -> dict[str, np.ndarray]:
         raise AssertionError("a run in memory is never resumed")
 
@@ -45,7 +51,10 @@ class MemorySink:
             self._traces.setdefault(name, []).append(array)
         if parts.get("distribution") is not None:
             self.distribution = dict(parts["distribution"])
+        if parts.get("state") is not None:
+            self.found = states.shared(parts["state"])
         kept = {"metrics": dict(parts.get("metrics") or {}), "state": parts.get("state") is not None}
+        kept |= {"gradients": parts.get("gradients", 0.0)}
         self.entries.append({"block": self.blocks, **kept})
 
     def save_observed(self, name: str, arrays: Mapping[str, Any]) -> None:

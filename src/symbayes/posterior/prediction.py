@@ -14,6 +14,7 @@ from symbayes import trees
 from symbayes.draws import Draws
 from symbayes.networks import Network
 from symbayes.posterior.likelihoods import Likelihood, Predictive
+from symbayes.posterior.numerics import COMPILED_SOON
 from symbayes.specs import require
 
 INPUTS_AT_ONCE = 4096
@@ -53,7 +54,7 @@ def _of_block(network: Network, likelihood: Likelihood, variables: Any, x: np.nd
     return values.reshape(chains, count, *values.shape[1:])
 
 
-@functools.partial(jax.jit, static_argnames="network")
+@functools.partial(jax.jit, static_argnames="network", compiler_options=COMPILED_SOON)
 def _one_by_one(network: Network, likelihood: Likelihood, variables: Any, x: jax.Array) -> jax.Array:
     with jax.default_matmul_precision("float32"):
         return jax.lax.map(lambda one: likelihood.predict(network.apply(one, x)), variables)

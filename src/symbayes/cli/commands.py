@@ -134,9 +134,9 @@ def _failed(error: Exception) -> int:
 
     from symbayes.data import DownloadError
     from symbayes.draws import RunError
-    from symbayes.engine import Diverged
+    from symbayes.engine import Diverged, Elsewhere
 
-    if isinstance(error, Diverged):
+    if isinstance(error, Diverged | Elsewhere):
         return _complain(str(error), 1)
     if isinstance(error, ValueError | TypeError | OSError | RunError | DownloadError):
         return _complain(_sentence(error), 2)
@@ -157,12 +157,22 @@ def _sentence(error: Exception) -> str:
 
 
 def _complain(message: str, code: int) -> int:
-    print(f"symbayes: {message}", file=sys.stderr)
+    if _speaks():
+        print(f"symbayes: {message}", file=sys.stderr)
     return code
+
+
+def _speaks() -> bool:
+    """Whether this process talks to the user: of many, the first one does."""
+    if "symbayes.cli.hosts" not in sys.modules:
+        return True
+    from symbayes.cli.hosts import speaks
+
+    return speaks()
 
 
 def _show_warning(message: Warning | str, *details: Any, **more: Any) -> None:
     if str(message).startswith(FAILED):  # it is compiled instead
         forget_compiled()
-        return
-    print(f"symbayes: warning: {message}", file=sys.stderr)
+    elif _speaks():
+        print(f"symbayes: warning: {message}", file=sys.stderr)

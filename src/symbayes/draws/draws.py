@@ -217,7 +217,10 @@ class Draws:
         return Draws(parts)
 
     def to_arviz(self) -> Any:
-        """An ArviZ DataTree with groups posterior and sample_stats (extra ``arviz``)."""
+        """For ArviZ: a DataTree (InferenceData, for versions below 1.0) with parameters and statistics.
+
+        ``symbayes.open(draws).to_arviz()`` also has the log likelihood, data and predictions.
+        """
         return export.to_arviz(self)
 
     def save(self, path: str | Path) -> None:

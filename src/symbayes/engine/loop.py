@@ -65,6 +65,11 @@ class Record:
     traces: dict[str, jax.Array]
     steps: Any = 0
 
+    def part(self, drawn: bool, done: bool) -> Record:
+        """The same without draws where none were drawn, and without traces where no unit is done."""
+        draws = (self.variables, self.drawn) if drawn else ({}, {})
+        return Record(*draws, self.traces if done else {}, self.steps)
+
 
 def chain_keys(key: jax.Array, chains: int) -> jax.Array:
     """One key per chain."""

@@ -19,12 +19,13 @@ from symbayes import data, networks, specs, symmetry
 from symbayes.data.columns import is_table
 from symbayes.distributions import Distribution, from_arrays
 from symbayes.draws import Draws, Run, RunError
+from symbayes.draws.export import to_arviz
 from symbayes.engine.predictions import recalled
 from symbayes.engine.summary import Summary
 from symbayes.networks import Network
 from symbayes.posterior import Posterior, Predictive, likelihoods, priors
 from symbayes.posterior.likelihoods import Likelihood
-from symbayes.posterior.prediction import predict, predictions
+from symbayes.posterior.prediction import log_likelihoods, predict, predictions
 from symbayes.posterior.priors import Prior
 from symbayes.symmetry import Symmetry
 
@@ -130,6 +131,28 @@ class Opened:
             lambda: predictions(self.network, self.likelihood, self.draws, inputs),
         )
         return self.likelihood.predictive(values)
+
+    def to_arviz(
+        self, *, log_likelihood: bool = True, posterior_predictive: bool = True, x: Any = None, seed: int = 0
+    ) -> Any:
+        """For ArviZ: a DataTree, or InferenceData for versions below 1.0 (extra ``arviz``).
+
+        Beside parameters and statistics it has the training targets, their log likelihood under every draw
+        (for ``az.loo``), targets drawn from the predictive at the training inputs, and, where new inputs `x`
+        are given, predictions at those.
+        """
+        groups: dict[str, np.ndarray] = {}
+        if log_likelihood or posterior_predictive:
+            train = jax.tree.map(np.asarray, self.posterior.train)
+            groups["observed_data"] = train.y
+            if log_likelihood:
+                found = log_likelihoods(self.network, self.likelihood, self.draws, train)
+                groups["log_likelihood"] = found
+            if posterior_predictive:
+                groups["posterior_predictive"] = self.predict(train.x).sample_each(seed)
+        if x is not None:
+            groups["predictions"] = self.predict(x).sample_each(seed + 1)
+        return to_arviz(self.draws, groups)
 
 
 @functools.partial(jax.jit, static_argnums=0)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
 import numpy as np
 
 from symbayes import trees
+from symbayes.data import Examples
 from symbayes.draws import Draws
 from symbayes.networks import Network
 from symbayes.posterior.likelihoods import Likelihood, Predictive
@@ -60,6 +61,17 @@ def _one_by_one(network: Network, likelihood: Likelihood, variables: Any, x: jax
         return jax.lax.map(lambda one: likelihood.predict(network.apply(one, x)), variables)
 
 
+def log_likelihoods(network: Network, likelihood: Likelihood, draws: Draws, examples: Examples) -> np.ndarray:
+    """The log probability of every example's targets under every draw: (chain, draw, example)."""
+    x, y = np.asarray(examples.x), np.asarray(examples.y)
+    parts = []
+    for block in draws.blocks(DRAWS_AT_ONCE):
+        pieces = zip(_pieces(x), _pieces(y), strict=True)
+        each = [_log_probs(network, likelihood, block.variables, *piece) for piece in pieces]
+        parts.append(joined(each, len(x)))
+    return np.concatenate(parts, axis=1)
+
+
 def outputs(network: Network, likelihood: Likelihood, variables: Any, x: Any) -> list[jax.Array]:
     """What the likelihood predicts for stacked variables with leading axes (chain, draw), in pieces of `x`.
 
@@ -85,12 +97,18 @@ def _pieces(x: Any) -> Iterator[Any]:
 
 @functools.partial(jax.jit, static_argnames="network")
 def _outputs(network: Network, likelihood: Likelihood, variables: Any, x: jax.Array) -> jax.Array:
+    return _of_each(lambda v: likelihood.predict(network.apply(v, x)), variables)
+
+
+@functools.partial(jax.jit, static_argnames="network")
+def _log_probs(network: Network, likelihood: Likelihood, variables: Any, x: Any, y: Any) -> jax.Array:
+    return _of_each(lambda v: likelihood.log_prob(network.apply(v, x), y), variables)
+
+
+def _of_each(function: Callable[[Any], jax.Array], variables: Any) -> jax.Array:
+    """A function of every draw of stacked variables, with leading axes (chain, draw)."""
     chains, count = jax.tree.leaves(variables)[0].shape[:2]
     flat = jax.tree.map(lambda leaf: leaf.reshape(chains * count, *leaf.shape[2:]), variables)
     with jax.default_matmul_precision("float32"):
-        values = jax.lax.map(
-            lambda v: likelihood.predict(network.apply(v, x)),
-            flat,
-            batch_size=min(DRAWS_AT_ONCE, chains * count),
-        )
+        values = jax.lax.map(function, flat, batch_size=min(DRAWS_AT_ONCE, chains * count))
     return values.reshape(chains, count, *values.shape[1:])

@@ -26,7 +26,7 @@ import jax.numpy as jnp
 
 from symbayes.engine.phase import Left, Phase, Tick, phase
 from symbayes.methods.phases.adaptation import DualAveraging
-from symbayes.methods.phases.energies import energies
+from symbayes.methods.phases.energies import energies, kinetic
 from symbayes.methods.phases.resting import (
     DIVERGENT,
     Resting,
@@ -138,8 +138,9 @@ class Trajectories(Phase):
         end = Resting(
             flight.variables, flight.gradient, exact_terms(posterior, flight.variables, flight.likelihood)
         )
+        first = fresh_momentum(tick.key, old)
         last = jax.tree.map(lambda p, e, g: p - e / 2 * g, flight.momentum, step, flight.gradient)
-        log_accept = log_acceptance(posterior, chain, end, fresh_momentum(tick.key, old), last)
+        log_accept = log_acceptance(posterior, chain, end, first, last)
         accepted = decide(tick.key, log_accept)
         chain = either(accepted, end, chain)
         acceptance = jnp.minimum(1.0, jnp.exp(log_accept))
@@ -149,6 +150,7 @@ class Trajectories(Phase):
             "accepted": accepted,
             "divergent": log_accept < -DIVERGENT,
             "step_size": step_size,
+            "kinetic": kinetic(either(accepted, last, first)),
         }
         return chain, statistics, acceptance
 

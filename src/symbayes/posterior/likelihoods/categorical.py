@@ -132,12 +132,21 @@ class CategoricalPredictive(Predictive):
         """Labels (n, example, ...)."""
         pick, noise = jax.random.split(as_key(key))
         chosen = np.asarray(jax.random.randint(pick, (n,), 0, self.count))
-        with np.errstate(divide="ignore"):  # what has no probability has a logit of -inf, and is not drawn
-            logits = np.log(self.each[chosen])
-        return np.asarray(jax.random.categorical(noise, jnp.asarray(logits)))
+        return _drawn(noise, self.each[chosen])
+
+    def sample_each(self, key: jax.Array | int) -> np.ndarray:
+        """Labels (chain, draw, example, ...)."""
+        return _drawn(as_key(key), self.probs)
 
     def unscaled(self, scaling: Scaling) -> CategoricalPredictive:
         raise ValueError("labels have no units: a scaling of targets is for real ones")
+
+
+def _drawn(key: jax.Array, probs: np.ndarray) -> np.ndarray:
+    """A label of each distribution along the last axis."""
+    with np.errstate(divide="ignore"):  # what has no probability has a logit of -inf, and is not drawn
+        logits = np.log(probs)
+    return np.asarray(jax.random.categorical(key, jnp.asarray(logits)))
 
 
 def _per_example(each: np.ndarray) -> np.ndarray:

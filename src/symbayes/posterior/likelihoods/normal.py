@@ -114,6 +114,10 @@ class GaussianPredictive(Predictive):
         means = self.component_means[chosen]
         return means + self.component_scales[chosen] * np.asarray(jax.random.normal(noise, means.shape))
 
+    def sample_each(self, key: jax.Array | int) -> np.ndarray:
+        """Targets (chain, draw, example, ..., output)."""
+        return self.means + self.noise * np.asarray(jax.random.normal(as_key(key), self.means.shape))
+
     def unscaled(self, scaling: Scaling) -> GaussianPredictive:
         return GaussianPredictive(scaling.undo(self.means), self.noise * scaling.scale)
 

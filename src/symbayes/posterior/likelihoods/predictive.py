@@ -96,6 +96,10 @@ class Predictive(ABC):
         `key` is a key of JAX, or a seed.
         """
 
+    @abstractmethod
+    def sample_each(self, key: jax.Array | int) -> np.ndarray:
+        """One target of every draw and example: (chain, draw, example, ...)."""
+
     def interval(self, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
         """Both ends of the central interval of probability `level`, by `quantile`: each (example, ..., k)."""
         require(0 < level < 1, f"level is a probability between 0 and 1, not {level}")

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Union
 
+from symbayes.cli.compiled import FAILED, forget_compiled, keep_compiled
 from symbayes.version import __version__
 
 DESCRIPTION = """Draw from neural-network posteriors, and measure what is drawn.
@@ -111,6 +112,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments == ["--version"]:
         print(f"symbayes {__version__}")
         return 0
+    keep_compiled()
     sys.path.insert(0, os.getcwd())  # networks of the user's own are imported from here
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
@@ -170,5 +172,7 @@ def _speaks() -> bool:
 
 
 def _show_warning(message: Warning | str, *details: Any, **more: Any) -> None:
-    if _speaks():
+    if str(message).startswith(FAILED):  # it is compiled instead
+        forget_compiled()
+    elif _speaks():
         print(f"symbayes: warning: {message}", file=sys.stderr)

@@ -235,7 +235,7 @@ class Job:
         phase, before = self.phases[number], sum(earlier.units for earlier in self.phases[:number])
         units, after = plan.next(cursor, phase, self.slots)
         work = plan.work(cursor, units, phase, before, self.slots)
-        state, record = loop.advance(
+        state, record = loop.program(self.posterior, phase)(
             self.posterior, phase.arrays(), state, work, slots=self.slots, whole=plan.whole
         )
         complete = units if after.piece == 0 else []

@@ -99,12 +99,12 @@ class Opened:
     @functools.cached_property
     def variables(self) -> Any:
         """Fresh variables of the network."""
-        return self.network.init(jax.random.key(0), self.example)
+        return fresh(self.network, self.example)
 
     @functools.cached_property
     def group(self) -> Symmetry:
         """The symmetries of the network, found in its program."""
-        return symmetry.discover(self.network.apply, self.variables, self.example)
+        return group_of(self.network, self.example.shape, self.example.dtype)
 
     def summary(self) -> Summary:
         """What the run is, whether it has ended, and whether to trust it."""
@@ -154,6 +154,19 @@ class Opened:
         if x is not None:
             groups["predictions"] = self.predict(x).sample_each(seed + 1)
         return to_arviz(self.draws, groups)
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def fresh(network: Network, example: jax.Array) -> Any:
+    """Fresh variables of a network, made by one program."""
+    return network.init(jax.random.key(0), example)
+
+
+@functools.lru_cache(maxsize=16)
+def group_of(network: Network, shape: tuple[int, ...], dtype: Any) -> Symmetry:
+    """The symmetries of a network for inputs of this form; of runs of equal networks they are found once."""
+    example = jnp.zeros(shape, dtype)
+    return symmetry.discover(network.apply, fresh(network, example), example)
 
 
 Source = str | Path | Run | Draws | Opened

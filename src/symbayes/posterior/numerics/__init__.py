@@ -2,8 +2,9 @@
 
 from symbayes.posterior.numerics import spread
 from symbayes.posterior.numerics.chunks import Chunks
+from symbayes.posterior.numerics.kernels import COMPILED_SOON
 from symbayes.posterior.numerics.memory import fitting_chunk
 from symbayes.posterior.numerics.precision import bfloat16_products
 from symbayes.posterior.numerics.sums import compensated
 
-__all__ = ["Chunks", "bfloat16_products", "compensated", "fitting_chunk", "spread"]
+__all__ = ["COMPILED_SOON", "Chunks", "bfloat16_products", "compensated", "fitting_chunk", "spread"]

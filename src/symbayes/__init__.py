@@ -15,7 +15,18 @@ if TYPE_CHECKING:
     from symbayes import analyse, data, distributions, evaluate, networks, symmetry, trees
     from symbayes.analyse import compare
     from symbayes.draws import Draws, Run, RunError
-    from symbayes.engine import Diverged, Moments, Opened, Predictions, Stopped, estimate, make_mesh, run
+    from symbayes.engine import (
+        Diverged,
+        Elsewhere,
+        Moments,
+        Opened,
+        Predictions,
+        Stopped,
+        estimate,
+        join,
+        make_mesh,
+        run,
+    )
     from symbayes.engine import open_run as open  # as in symbayes.open(folder)
     from symbayes.methods import HMC, MALA, METHODS, SGHMC, SGLD, DeepEnsemble
     from symbayes.posterior import Posterior, likelihoods, priors
@@ -32,6 +43,7 @@ __getattr__, __dir__ = lazily(
         "DeepEnsemble": "symbayes.methods:DeepEnsemble",
         "Diverged": "symbayes.engine:Diverged",
         "Draws": "symbayes.draws:Draws",
+        "Elsewhere": "symbayes.engine:Elsewhere",
         "Moments": "symbayes.engine:Moments",
         "Opened": "symbayes.engine:Opened",
         "Posterior": "symbayes.posterior:Posterior",
@@ -46,6 +58,7 @@ __getattr__, __dir__ = lazily(
         "distributions": "symbayes.distributions",
         "estimate": "symbayes.engine:estimate",
         "evaluate": "symbayes.evaluate",
+        "join": "symbayes.engine:join",
         "likelihoods": "symbayes.posterior.likelihoods",
         "make_mesh": "symbayes.engine:make_mesh",
         "networks": "symbayes.networks",
@@ -66,6 +79,7 @@ __all__ = [
     "DeepEnsemble",
     "Diverged",
     "Draws",
+    "Elsewhere",
     "Moments",
     "Opened",
     "Posterior",
@@ -81,6 +95,7 @@ __all__ = [
     "distributions",
     "estimate",
     "evaluate",
+    "join",
     "likelihoods",
     "make_mesh",
     "networks",

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Union
 
+from symbayes.cli.compiled import FAILED, forget_compiled, keep_compiled
 from symbayes.version import __version__
 
 DESCRIPTION = """Draw from neural-network posteriors, and measure what is drawn.
@@ -111,6 +112,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments == ["--version"]:
         print(f"symbayes {__version__}")
         return 0
+    keep_compiled()
     sys.path.insert(0, os.getcwd())  # networks of the user's own are imported from here
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
@@ -132,9 +134,9 @@ def _failed(error: Exception) -> int:
 
     from symbayes.data import DownloadError
     from symbayes.draws import RunError
-    from symbayes.engine import Diverged
+    from symbayes.engine import Diverged, Elsewhere
 
-    if isinstance(error, Diverged):
+    if isinstance(error, Diverged | Elsewhere):
         return _complain(str(error), 1)
     if isinstance(error, ValueError | TypeError | OSError | RunError | DownloadError):
         return _complain(_sentence(error), 2)
@@ -155,9 +157,22 @@ def _sentence(error: Exception) -> str:
 
 
 def _complain(message: str, code: int) -> int:
-    print(f"symbayes: {message}", file=sys.stderr)
+    if _speaks():
+        print(f"symbayes: {message}", file=sys.stderr)
     return code
 
 
+def _speaks() -> bool:
+    """Whether this process talks to the user: of many, the first one does."""
+    if "symbayes.cli.hosts" not in sys.modules:
+        return True
+    from symbayes.cli.hosts import speaks
+
+    return speaks()
+
+
 def _show_warning(message: Warning | str, *details: Any, **more: Any) -> None:
-    print(f"symbayes: warning: {message}", file=sys.stderr)
+    if str(message).startswith(FAILED):  # it is compiled instead
+        forget_compiled()
+    elif _speaks():
+        print(f"symbayes: warning: {message}", file=sys.stderr)

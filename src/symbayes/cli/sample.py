@@ -8,17 +8,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
+from jax.sharding import Mesh
 from rich.console import Console
 from tyro.conf import arg, subcommand
 
 from symbayes import engine
 from symbayes.cli.groups import group
+from symbayes.cli.hosts import joined
 from symbayes.cli.options import default
 from symbayes.cli.output import Json, Output
 from symbayes.cli.target import Target
 from symbayes.data import Dataset
 from symbayes.draws import Run
 from symbayes.engine import Method
+from symbayes.engine.crew import Crew
 from symbayes.methods import METHODS
 from symbayes.report import Report
 
@@ -33,7 +36,10 @@ class Where:
         start: folder of another run, from whose last draws the chains begin.
         keep: keep every n-th draw; 0 keeps none.
         json: a file to write the numbers of the table at the end to; - is the standard output.
-        estimate: tell the cost before the run starts, from timing a few gradients.
+        estimate: tell the cost before the run starts, from timing a few gradients; not with --hosts.
+        hosts: run on many processes, each started with this line: auto where JAX detects them (SLURM, Open
+            MPI, Kubernetes, TPU pods), or address and port of the first process, as in node0:1234.
+        process: with an address, which process this is and of how many, as in 0/4.
     """
 
     store: Annotated[Path | None, default("runs/METHOD-DATA")] = None
@@ -42,19 +48,28 @@ class Where:
     keep: int = 1
     json: Json = None
     estimate: bool = True
+    hosts: Annotated[str | None, default("none: one process", "auto|ADDRESS:PORT")] = None
+    process: Annotated[str | None, default("detected", "NUMBER/COUNT")] = None
 
 
 def _sample(method: Any, target: Target, where: Where) -> None:
+    with joined(where.hosts, where.process) as crew:
+        mesh = None if where.hosts is None else engine.make_mesh(method.chains)
+        _drawn(method, target, where, mesh, crew)
+        crew.said()  # The others stay until the first one is done with its table.
+
+
+def _drawn(method: Any, target: Target, where: Where, mesh: Mesh | None, crew: Crew) -> None:
     output = Output(where.json)
     start = None if where.start is None else Run(where.start).draws
-    posterior, dataset = target.posterior()
+    posterior, dataset = target.posterior(mesh)
     store = where.store or Path("runs") / re.sub("[^\\w.-]", "-", f"{method.name}-{dataset.short_name}")
     console = Console(stderr=True)
-    if dataset.columns:
+    if dataset.columns and crew.leads:
         console.print(
             f"{dataset.short_name}: {dataset.description}; {_parts(dataset)}", highlight=False, soft_wrap=True
         )
-    if where.estimate and not (store.is_dir() and any(store.iterdir())):
+    if where.estimate and mesh is None and not (store.is_dir() and any(store.iterdir())):
         cost = engine.estimate(method, posterior)
         cost = dataclasses.replace(cost, disk=cost.disk // where.keep if where.keep > 0 else 0)
         console.print(f"{method.name}: {cost}", highlight=False, soft_wrap=True)
@@ -65,9 +80,12 @@ def _sample(method: Any, target: Target, where: Where) -> None:
         store=store,
         start=start,
         keep=where.keep,
+        mesh=mesh,
         progress=True,
         about=dataset.about,
     )
+    if not crew.leads:
+        return
     output.line(draws)
     for sentence in method.tell({} if draws.origin is None else draws.origin.traces):
         output.line(sentence)

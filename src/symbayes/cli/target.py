@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
+from jax.sharding import Mesh
+
 from symbayes import data, networks
 from symbayes.cli.options import default, some_words
 from symbayes.posterior import Posterior, likelihoods, priors
@@ -78,8 +80,8 @@ class Target:
     precision: Precision = "float32"
     chunk: Annotated[int | None, default("what fits")] = None
 
-    def posterior(self) -> tuple[Posterior, data.Dataset]:
-        """The posterior, and the dataset that its training part comes from."""
+    def posterior(self, mesh: Mesh | None = None) -> tuple[Posterior, data.Dataset]:
+        """The posterior, on a mesh if there is one, and the dataset that its training part comes from."""
         dataset = self.dataset()
         require(len(dataset.train) > 0, f"{dataset.name} has a test part only, and nothing to train on")
         likelihood, sizes = self._likelihood(dataset)
@@ -96,6 +98,7 @@ class Target:
             tempers=self.tempers,
             precision=self.precision,
             chunk=self.chunk,
+            mesh=mesh,
         )
         return posterior, dataset
 

@@ -36,7 +36,7 @@ from symbayes.draws.draws import Draws
 PARTS = ("draws", "traces", "distribution", "state")
 """Folders with files of single blocks."""
 
-INFORMATIVE = ("versions", "created", "devices", "about", "derived_from")
+INFORMATIVE = ("versions", "created", "devices", "processes", "about", "derived_from")
 """Parts of a configuration that may differ when a run is resumed."""
 
 

@@ -1,7 +1,9 @@
 """The engine: what a method is, how it is run, resumed and extended, what follows it, and where it runs."""
 
 from symbayes.engine.cost import Cost, estimate
+from symbayes.engine.crew import Elsewhere
 from symbayes.engine.job import Diverged
+from symbayes.engine.joining import join
 from symbayes.engine.method import Method, method
 from symbayes.engine.observers import Moments, Observer, Predictions
 from symbayes.engine.opened import Opened, Source, open_run
@@ -12,6 +14,7 @@ from symbayes.engine.run import Stopped, run
 __all__ = [
     "Cost",
     "Diverged",
+    "Elsewhere",
     "Left",
     "Method",
     "Moments",
@@ -24,6 +27,7 @@ __all__ = [
     "Stopped",
     "Tick",
     "estimate",
+    "join",
     "make_mesh",
     "method",
     "open_run",

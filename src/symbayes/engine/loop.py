@@ -17,6 +17,7 @@ import jax.numpy as jnp
 from symbayes.engine.phase import Left, Phase, Tick
 from symbayes.engine.plan import UNITS, Work
 from symbayes.posterior import Posterior
+from symbayes.posterior.numerics import COMPILED_SOON
 from symbayes.pytrees import pytree
 
 LOOPS_ON_DEVICE: Any = {
@@ -26,6 +27,9 @@ LOOPS_ON_DEVICE: Any = {
 }
 """Compiler options: a GPU then runs loops of traced length by itself, where it would else ask the host before
 every step.  Other devices do not look at them."""
+
+SHORT = 100_000
+"""Steps of a phase of fixed length up to which its programs are compiled by `COMPILED_SOON`."""
 
 ENTER = 2**32 - 2
 """Stream of a phase's `enter`, counted downwards: units are counted upwards from 0, and fresh variables have
@@ -61,6 +65,11 @@ class Record:
     traces: dict[str, jax.Array]
     steps: Any = 0
 
+    def part(self, drawn: bool, done: bool) -> Record:
+        """The same without draws where none were drawn, and without traces where no unit is done."""
+        draws = (self.variables, self.drawn) if drawn else ({}, {})
+        return Record(*draws, self.traces if done else {}, self.steps)
+
 
 def chain_keys(key: jax.Array, chains: int) -> jax.Array:
     """One key per chain."""
@@ -73,7 +82,7 @@ def fresh_variables(posterior: Posterior, key: jax.Array, chains: int) -> Any:
     return jax.vmap(posterior.init)(chain_keys(key, chains))
 
 
-@jax.jit
+@functools.partial(jax.jit, compiler_options=COMPILED_SOON)
 def enter(posterior: Posterior, phase: Phase, left: Left, key: Any, number: Any) -> State:
     """The state with which phase `number` begins."""
     chains = jax.tree.leaves(left.variables)[0].shape[0]
@@ -142,6 +151,22 @@ def advance(
     record = Record(variables, drawn, _room(statistics, chains, UNITS), jnp.int32(0))
     chain, shared, flight, record = jax.lax.fori_loop(0, work.count, unit, (*carry, record))
     return State(state.key, chain, shared, flight), record
+
+
+advance_soon = jax.jit(
+    advance.__wrapped__,  # pyright: ignore[reportAttributeAccessIssue]
+    static_argnames=("slots", "whole"),
+    compiler_options=LOOPS_ON_DEVICE | COMPILED_SOON,
+)
+
+
+def program(posterior: Posterior, phase: Phase) -> Any:
+    """`advance`, or for a short phase on a GPU the same compiled sooner.
+
+    A phase that may grow later is always compiled in one way, so that its draws stay the same.
+    """
+    steps = 0 if phase.open_ended else phase.units * phase.expected_steps(posterior)
+    return advance_soon if 0 < steps <= SHORT and jax.default_backend() == "gpu" else advance
 
 
 def _room(like: Any, chains: int, count: int) -> Any:

@@ -16,14 +16,16 @@ from symbayes import specs
 from symbayes.distributions import from_arrays
 from symbayes.draws import Draws, Origin, Run
 from symbayes.engine import placement
+from symbayes.engine.crew import joined, require_agreement
 from symbayes.engine.job import Diverged, Job
 from symbayes.engine.method import Method
 from symbayes.engine.observers import Observer
 from symbayes.engine.progress import Meter, interrupt_after_block
-from symbayes.engine.record import configuration
-from symbayes.engine.sinks import MemorySink, Sink, sink
+from symbayes.engine.record import agreed, configuration
+from symbayes.engine.sinks import MemorySink, Sink, require_shared, sink
 from symbayes.engine.start import Start
 from symbayes.networks import require_storable
+from symbayes.networks.session import session_code
 from symbayes.posterior import Posterior
 from symbayes.specs import require, require_counts, require_kind
 
@@ -83,31 +85,44 @@ def run(
     require_counts(block_steps=1 if block_steps is None else block_steps)
     if mesh is not None:
         placement.require_fits(mesh, method.chains)
-        posterior = placement.place_posterior(posterior, mesh)
     if store is not None:
         require_storable(posterior.network)
-    method = _resolved(method, posterior, store)
-    begins = Start(posterior, int(seed), method.chains, start, type(method).__name__)
-    job = Job(method, posterior, begins, tuple(observers), keep, mesh, block_steps)
-    config = configuration(method, job.phases, posterior, seed, start, observers, keep, mesh)
-    config |= {"about": dict(about or {})}
-    with sink(store, config, _grows(job)) as into:
-        _work(job, into, store, progress)
-        for warning in method.review(into.traces):
+        if (code := session_code(posterior.network)) is not None:
+            warnings.warn(
+                f"{code} has no import path, so {store} is opened with the network at hand: "
+                "symbayes.open(folder, network=network)",
+                stacklevel=2,
+            )
+    with joined(mesh) as crew:
+        if store is not None and not crew.alone:
+            require_shared(crew, store)
+        given = posterior
+        if mesh is not None:
+            posterior = placement.place_posterior(posterior, mesh)
+        method = _resolved(method, posterior, store)
+        begins = Start(posterior, int(seed), method.chains, start, type(method).__name__)
+        job = Job(method, posterior, begins, tuple(observers), keep, mesh, block_steps, crew=crew)
+        config = configuration(method, job.phases, posterior, seed, start, observers, keep, mesh)
+        require_agreement(crew, agreed(config, mesh, store, block_steps))
+        config |= {"about": dict(about or {})}
+        with sink(store, config, _grows(job), crew) as into:
+            _work(job, into, store, progress)
+        for warning in method.review(into.traces) if crew.leads else ():
             warnings.warn(warning, stacklevel=2)
         fitted = None if into.distribution is None else from_arrays(into.distribution)
         found = into.found if isinstance(into, MemorySink) else {}
-        origin = Origin(config, posterior, into.traces, fitted, found)
-        return dataclasses.replace(into.draws, origin=origin)
+        return dataclasses.replace(into.draws, origin=Origin(config, given, into.traces, fitted, found))
 
 
 def _work(job: Job, into: Sink, store: str | Path | None, progress: bool | None) -> None:
     """All blocks that are missing, and what the observers made of them."""
-    with interrupt_after_block() as interrupt, Meter(job, into, progress) as meter:
+    shown = progress if job.crew.leads else False
+    with interrupt_after_block() as interrupt, Meter(job, into, shown) as meter:
         job.stopping = lambda: interrupt.asked
         for made, _ in job.work(into):
             meter.step(made, into.entries[-1])
-            if interrupt.asked and not made.last and into.entries[-1]["state"]:
+            stops = interrupt.asked if job.crew.alone else made.stops
+            if stops and not made.last and into.entries[-1]["state"]:
                 raise Stopped(_stopped_message(meter.share, store))
     # Also of a run that had ended already: it may have been killed before it came to this.
     for observer in job.observers:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
 import numpy as np
 
+from symbayes import trees
 from symbayes.data import Examples
 from symbayes.draws import Draws
 from symbayes.networks import Network
 from symbayes.posterior.likelihoods import Likelihood, Predictive
+from symbayes.posterior.numerics import COMPILED_SOON
 from symbayes.specs import require
 
 INPUTS_AT_ONCE = 4096
@@ -32,8 +35,30 @@ def predictions(network: Network, likelihood: Likelihood, draws: Any, x: Any) ->
         draws = Draws.from_variables(jax.tree.map(lambda leaf: np.asarray(leaf)[None, None], draws))
     require(bool(draws.segments), "there are no draws to predict with: the run kept none")
     blocks = (block.variables for block in draws.blocks(DRAWS_AT_ONCE))
-    parts = [joined(outputs(network, likelihood, variables, x), len(x)) for variables in blocks]
-    return np.concatenate(parts, axis=1)
+    return np.concatenate([_of_block(network, likelihood, variables, x) for variables in blocks], axis=1)
+
+
+def _of_block(network: Network, likelihood: Likelihood, variables: Any, x: np.ndarray) -> np.ndarray:
+    """The predictions of stacked variables: `DRAWS_AT_ONCE` networks in one program, what is left one by one
+    in another, so that two programs serve any number of draws.
+    """
+    chains, count = jax.tree.leaves(variables)[0].shape[:2]
+    total = chains * count
+    flat = jax.tree.map(lambda leaf: leaf.reshape(total, *leaf.shape[2:]), variables)
+    whole = total - total % DRAWS_AT_ONCE
+    starts = [*range(0, whole, DRAWS_AT_ONCE), *range(whole, total)]
+    found: list[list[jax.Array]] = []
+    for start, stop in itertools.pairwise([*starts, total]):
+        some = trees.index(flat, slice(start, stop))
+        found.append([_one_by_one(network, likelihood, some, piece) for piece in _pieces(x)])
+    values = np.concatenate([np.concatenate(pieces, axis=1)[:, : len(x)] for pieces in found])
+    return values.reshape(chains, count, *values.shape[1:])
+
+
+@functools.partial(jax.jit, static_argnames="network", compiler_options=COMPILED_SOON)
+def _one_by_one(network: Network, likelihood: Likelihood, variables: Any, x: jax.Array) -> jax.Array:
+    with jax.default_matmul_precision("float32"):
+        return jax.lax.map(lambda one: likelihood.predict(network.apply(one, x)), variables)
 
 
 def log_likelihoods(network: Network, likelihood: Likelihood, draws: Draws, examples: Examples) -> np.ndarray:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         run,
     )
     from symbayes.engine import open_run as open  # as in symbayes.open(folder)
-    from symbayes.methods import HMC, MALA, METHODS, SGHMC, SGLD, DeepEnsemble
+    from symbayes.methods import HMC, MALA, METHODS, NUTS, SGHMC, SGLD, AdjustedMCLMC, DeepEnsemble
     from symbayes.posterior import Posterior, likelihoods, priors
     from symbayes.report import Report
 
@@ -38,8 +38,10 @@ __getattr__, __dir__ = lazily(
         "HMC": "symbayes.methods:HMC",
         "MALA": "symbayes.methods:MALA",
         "METHODS": "symbayes.methods:METHODS",
+        "NUTS": "symbayes.methods:NUTS",
         "SGHMC": "symbayes.methods:SGHMC",
         "SGLD": "symbayes.methods:SGLD",
+        "AdjustedMCLMC": "symbayes.methods:AdjustedMCLMC",
         "DeepEnsemble": "symbayes.methods:DeepEnsemble",
         "Diverged": "symbayes.engine:Diverged",
         "Draws": "symbayes.draws:Draws",
@@ -74,8 +76,10 @@ __all__ = [
     "HMC",
     "MALA",
     "METHODS",
+    "NUTS",
     "SGHMC",
     "SGLD",
+    "AdjustedMCLMC",
     "DeepEnsemble",
     "Diverged",
     "Draws",

@@ -26,6 +26,8 @@ class Row:
         exact: an instance whose draws of a Gaussian posterior have its mean and covariance, or None.
         mode: an instance that ends at a Gaussian posterior's mode, or None.
         longer: the method with more of what extends it, or None.
+        meshed: the instance whose first block is compared on many devices, where the small one's decisions
+            make much of a rounding error; or None.
     """
 
     method: Any
@@ -35,6 +37,7 @@ class Row:
     exact: Any = None
     mode: Any = None
     longer: Any = None
+    meshed: Any = None
 
     @property
     def name(self) -> str:
@@ -42,6 +45,7 @@ class Row:
 
 
 TUNED: Any = {"trajectory": "chees", "mass": "diagonal", "chains": CHAINS}
+GROWING: Any = {"target_accept": 0.4, "mass": "diagonal", "depth": 7, "chains": CHAINS}
 DECAYS: Any = {"schedule": "decaying", "decay": 2}
 CYCLES: Any = {"schedule": "cyclical", "cycle": 5, "exploration": 0.4, "precondition": True}
 
@@ -54,6 +58,27 @@ ROWS = (
         block_steps=(100, 17, 9),
         longer=sb.HMC(burn_in=20, draws=9, target_accept=0.5, **TUNED),
         exact=sb.HMC(step_size=0.05, trajectory=0.2, burn_in=50, draws=1000, chains=CHAINS),
+    ),
+    Row(
+        # Trees of at most 127 leaves, few of which have so many.
+        method=sb.NUTS(burn_in=20, draws=5, **GROWING),
+        other=sb.NUTS(burn_in=24, draws=6, adapt=False, **GROWING),
+        independent=sb.NUTS(step_size=0.1, burn_in=3, draws=5, depth=7, chains=CHAINS, adapt=False),
+        block_steps=(200, 60, 40),
+        longer=sb.NUTS(burn_in=20, draws=9, **GROWING),
+        meshed=sb.NUTS(step_size=0.05, burn_in=1, draws=1, depth=2, chains=CHAINS, adapt=False),
+    ),
+    Row(
+        # Trajectories of at most some twenty steps.
+        method=sb.AdjustedMCLMC(trajectory=0.3, burn_in=5, draws=5, target_accept=0.5, chains=CHAINS),
+        other=sb.AdjustedMCLMC(
+            trajectory=0.2, burn_in=6, draws=6, target_accept=0.4, jitter=0.5, adapt=False, chains=CHAINS
+        ),
+        independent=sb.AdjustedMCLMC(
+            step_size=0.05, trajectory=0.3, burn_in=3, draws=5, chains=CHAINS, adapt=False
+        ),
+        block_steps=(40, 9, 5),
+        longer=sb.AdjustedMCLMC(trajectory=0.3, burn_in=5, draws=9, target_accept=0.5, chains=CHAINS),
     ),
     Row(
         # Eight draws of six steps, with a step size found by trial.

@@ -217,7 +217,7 @@ def test_a_block_on_many_devices_is_that_on_one(row: Row, posterior: sb.Posterio
     assert dict(mesh.shape) == {"chain": 8 // along_data, "data": along_data}
     made = []
     for on, where in ((posterior, None), (placement.place_posterior(posterior, mesh), mesh)):
-        working = job(row.method, on, mesh=where)
+        working = job(row.meshed or row.method, on, mesh=where)
         state, plan = working.begin(0, working.start.left)
         block = working.advance(0, Cursor(), state, plan)
         made.append((block.state, block.record))

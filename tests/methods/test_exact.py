@@ -14,6 +14,8 @@ METHODS: dict[str, Any] = {
     "hmc": lambda unit: sb.HMC(burn_in=50, draws=400, chains=16),
     "hmc-chees": lambda unit: sb.HMC(trajectory="chees", burn_in=60, draws=400, chains=16),
     "hmc-diagonal": lambda unit: sb.HMC(mass="diagonal", burn_in=60, draws=400, chains=16),
+    "nuts": lambda unit: sb.NUTS(burn_in=50, draws=400, chains=16, depth=6),
+    "adjusted-mclmc": lambda unit: sb.AdjustedMCLMC(burn_in=50, draws=400, chains=16),
     "mala": lambda unit: sb.MALA(thin=8, burn_in=100, draws=400, chains=16),
 }
 

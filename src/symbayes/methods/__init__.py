@@ -4,12 +4,16 @@
 """
 
 from symbayes.engine import Method
+from symbayes.methods.adjusted_mclmc import AdjustedMCLMC
 from symbayes.methods.ensemble import DeepEnsemble
 from symbayes.methods.hmc import HMC
 from symbayes.methods.mala import MALA
+from symbayes.methods.nuts import NUTS
 from symbayes.methods.sghmc import SGHMC
 from symbayes.methods.sgld import SGLD
 
-METHODS: dict[str, type[Method]] = {method.name: method for method in (HMC, MALA, SGLD, SGHMC, DeepEnsemble)}
+METHODS: dict[str, type[Method]] = {
+    method.name: method for method in (HMC, NUTS, MALA, AdjustedMCLMC, SGLD, SGHMC, DeepEnsemble)
+}
 
-__all__ = ["HMC", "MALA", "METHODS", "SGHMC", "SGLD", "DeepEnsemble"]
+__all__ = ["HMC", "MALA", "METHODS", "NUTS", "SGHMC", "SGLD", "AdjustedMCLMC", "DeepEnsemble"]

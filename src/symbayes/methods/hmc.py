@@ -38,6 +38,7 @@ import numpy as np
 
 from symbayes.engine.method import Method, method
 from symbayes.methods.phases import Trajectories, TunedTrajectories
+from symbayes.methods.phases.stepping import LEAST, estimated_mass
 from symbayes.methods.phases.trajectories import leapfrog_steps
 from symbayes.posterior import Posterior
 from symbayes.posterior.posterior import quarter_period
@@ -50,14 +51,8 @@ this many where none is given."""
 VARIED, CHEES = 0.2, 1.0
 """Jitter where the length of trajectories is left open, and where it is tuned."""
 
-SETTLING, COLLECTING = 0.3, 0.4
-"""Shares of burn-in before the spread of the chains is collected, and while it is."""
-
 COSTLY = 10
 """Points of acceptance lost to reduced-precision gradients from which a user is warned."""
-
-LEAST = 20
-"""Trajectories of burn-in from which a mass can be estimated."""
 
 
 @method
@@ -85,6 +80,8 @@ class HMC(Method):
     example: ClassVar[str] = "--trajectory 0.48 --draws 200"
     extends: ClassVar[str | None] = "draws"
     finds: ClassVar[tuple[str, ...]] = ("step_size",)
+    varies: ClassVar[float] = 0.0
+    """Jitter where the length of trajectories is given."""
 
     step_size: Positive | None = None
     trajectory: Positive | Literal["chees"] | None = None
@@ -120,7 +117,7 @@ class HMC(Method):
         given = isinstance(self.trajectory, float | int)
         jitter = self.jitter
         if jitter is None:
-            jitter = CHEES if self.trajectory == "chees" else 0.0 if given else VARIED
+            jitter = CHEES if self.trajectory == "chees" else self.varies if given else VARIED
         if self.trajectory == "chees":
             self._first_length(posterior)
             return dataclasses.replace(self, jitter=jitter)
@@ -148,20 +145,23 @@ class HMC(Method):
         }
         burn_in: dict[str, Any] = {"longest": longest, "adapting": self.adapt, "keeps": False, **common}
         drawing: dict[str, Any] = {"longest": MOST, "adapting": False, "keeps": True, **common}
-        if self.step_size is not None and not chees and not jitter and self.mass == "prior":
+        plain = self.step_size is not None and not chees and not jitter and self.mass == "prior"
+        if plain and type(self) is HMC:
             return Trajectories(self.burn_in, **burn_in), Trajectories(self.draws, **drawing)
-        tuned = functools.partial(TunedTrajectories, jitter=jitter, chees=chees)
+        tuned = functools.partial(self._tuned, jitter=jitter, chees=chees)
         if self.mass == "prior":
-            plain: dict[str, Any] = {"collects": None, "whitens": None}
-            return tuned(units=self.burn_in, **burn_in, **plain), tuned(units=self.draws, **drawing, **plain)
-        settling, collecting = int(SETTLING * self.burn_in), int(COLLECTING * self.burn_in)
-        last = self.burn_in - settling - collecting
+            of_prior: dict[str, Any] = {"collects": None, "whitens": None}
+            return (
+                tuned(units=self.burn_in, **burn_in, **of_prior),
+                tuned(units=self.draws, **drawing, **of_prior),
+            )
         return (
-            tuned(units=settling, collects=False, whitens=False, **burn_in),
-            tuned(units=collecting, collects=True, whitens=False, **burn_in),
-            tuned(units=last, collects=False, whitens=True, **burn_in),
+            *estimated_mass(functools.partial(tuned, **burn_in), self.burn_in),
             tuned(units=self.draws, collects=False, whitens=False, **drawing),
         )
+
+    def _tuned(self, **settings: Any) -> TunedTrajectories:
+        return TunedTrajectories(**settings)
 
     def tell(self, traces: Mapping[str, np.ndarray]) -> list[str]:
         sentences = []
@@ -170,8 +170,8 @@ class HMC(Method):
                 float(traces[name][:, self.burn_in :].mean()) for name in ("trajectory", "step_size")
             )
             sentences.append(
-                f"HMC found a step size of {step:.3g} and flew trajectories of {length:.3g} on average, "
-                f"{length / step:.0f} steps: start another run from these draws to begin with them"
+                f"{type(self).__name__} found a step size of {step:.3g} and flew trajectories of "
+                f"{length:.3g} on average, {length / step:.0f} steps: start another run from these draws to begin with them"
             )
         if "acceptance_lost" in traces:
             lost = float(traces["acceptance_lost"][:, -1].mean())
@@ -184,7 +184,7 @@ class HMC(Method):
         late = float(acceptance[:, acceptance.shape[1] // 2 :].mean())
         if late < 0.3:
             warnings.append(
-                f"HMC accepted only {late:.0%} of its later trajectories: "
+                f"{type(self).__name__} accepted only {late:.0%} of its later trajectories: "
                 "use a smaller step_size or a longer burn_in"
             )
         lost = traces.get("acceptance_lost")

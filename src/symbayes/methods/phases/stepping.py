@@ -11,6 +11,7 @@ Reference: Hoffman & Gelman (2014), The No-U-Turn sampler, section 3.2.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +38,12 @@ GUESS = 1e-2
 
 HALF = 0.5
 """The mean of exp(-|energy error|) of one step that the trials look for."""
+
+LEAST = 20
+"""Units of burn-in from which a mass can be estimated."""
+
+SETTLING, COLLECTING = 0.3, 0.4
+"""Shares of burn-in before the spread of the chains is collected, and while it is."""
 
 TRIALS = 60
 """More doublings than float32 has room for between any two useful step sizes."""
@@ -128,6 +135,17 @@ def _found_scales(left: Left, params: Any) -> Any:
     if left.found is None or names[0] not in left.found:
         return None
     return trees.like(params, {name.removeprefix("scales/"): jnp.asarray(left.found[name]) for name in names})
+
+
+def estimated_mass(burn_in: Callable[..., Any], units: int) -> tuple[Any, Any, Any]:
+    """Burn-in in three phases: chains settle, their spread is collected, and the step size is adapted to the
+    scales that follow from it."""
+    settling, collecting = int(SETTLING * units), int(COLLECTING * units)
+    return (
+        burn_in(units=settling, collects=False, whitens=False),
+        burn_in(units=collecting, collects=True, whitens=False),
+        burn_in(units=units - settling - collecting, collects=False, whitens=True),
+    )
 
 
 def tried_step(posterior: Posterior, variables: Any, key: jax.Array, scales: Any = None) -> jax.Array:

@@ -137,14 +137,14 @@ class Trajectories(Phase):
         """The step of every parameter."""
         return per_parameter(posterior, self.exact_step(posterior, shared), params, self.scales(shared))
 
-    def open(self, posterior: Posterior, shared: DualAveraging, chain: Resting, tick: Tick) -> Flying:
+    def open(self, posterior: Posterior, shared: Any, chain: Resting, tick: Tick) -> Any:
         params = chain.variables["params"]
         step = self.step_of(posterior, shared, params)
         momentum = fresh_momentum(tick.key, params)
         momentum = jax.tree.map(lambda p, e, g: p + e / 2 * g, momentum, step, chain.gradient)
         return Flying(chain.variables, chain.gradient, chain.likelihood, momentum)
 
-    def step(self, posterior: Posterior, shared: DualAveraging, flight: Flying, tick: Tick) -> Flying:
+    def step(self, posterior: Posterior, shared: Any, flight: Any, tick: Tick) -> Any:
         params = flight.variables["params"]
         step = self.step_of(posterior, shared, params)
         params = jax.tree.map(lambda w, e, p: w + e * p, params, step, flight.momentum)
@@ -155,14 +155,9 @@ class Trajectories(Phase):
         return Flying(variables, gradient, terms, momentum)
 
     def close(
-        self, posterior: Posterior, shared: Any, chain: Resting, flight: Flying, tick: Tick
+        self, posterior: Posterior, shared: Any, chain: Resting, flight: Any, tick: Tick
     ) -> tuple[Resting, dict[str, jax.Array], Any]:
-        end = Resting(
-            flight.variables, flight.gradient, exact_terms(posterior, flight.variables, flight.likelihood)
-        )
-        first = fresh_momentum(tick.key, chain.variables["params"])
-        last = self.last_momentum(posterior, shared, flight)
-        log_accept = log_acceptance(posterior, chain, end, first, last)
+        end, log_accept, momenta = self.judged(posterior, shared, chain, flight, tick)
         accepted = decide(tick.key, log_accept)
         chain = either(accepted, end, chain)
         acceptance = jnp.minimum(1.0, jnp.exp(log_accept))
@@ -173,11 +168,23 @@ class Trajectories(Phase):
             "divergent": log_accept < -DIVERGENT,
             "step_size": self.exact_step(posterior, shared),
             **({} if shared.lost is None else {"acceptance_lost": shared.lost}),
-            "kinetic": kinetic(either(accepted, last, first)),
+            **({} if momenta is None else {"kinetic": kinetic(either(accepted, *momenta))}),
         }
         return chain, statistics, acceptance
 
-    def last_momentum(self, posterior: Posterior, shared: DualAveraging, flight: Flying) -> Any:
+    def judged(
+        self, posterior: Posterior, shared: Any, chain: Resting, flight: Any, tick: Tick
+    ) -> tuple[Resting, jax.Array, Any]:
+        """Where a trajectory ends, the log of the probability with which that is accepted, and the last and
+        the first momentum."""
+        end = Resting(
+            flight.variables, flight.gradient, exact_terms(posterior, flight.variables, flight.likelihood)
+        )
+        first = fresh_momentum(tick.key, chain.variables["params"])
+        last = self.last_momentum(posterior, shared, flight)
+        return end, log_acceptance(posterior, chain, end, first, last), (last, first)
+
+    def last_momentum(self, posterior: Posterior, shared: Any, flight: Any) -> Any:
         """The momentum at the end, no longer half a step ahead."""
         step = self.step_of(posterior, shared, flight.variables["params"])
         return jax.tree.map(lambda p, e, g: p - e / 2 * g, flight.momentum, step, flight.gradient)

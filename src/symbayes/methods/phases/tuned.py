@@ -21,7 +21,7 @@ from symbayes.methods.phases.adaptation import Tuning
 from symbayes.methods.phases.chees import Flown, Length
 from symbayes.methods.phases.resting import Resting
 from symbayes.methods.phases.stepping import Evidence, Stepping
-from symbayes.methods.phases.trajectories import Flying, Trajectories, leapfrog_steps
+from symbayes.methods.phases.trajectories import Trajectories, leapfrog_steps
 from symbayes.posterior import Posterior
 
 BITS = 16
@@ -90,7 +90,7 @@ class TunedTrajectories(Stepping, Trajectories):
         return shared.scales
 
     def close(
-        self, posterior: Posterior, shared: Tuning, chain: Resting, flight: Flying, tick: Tick
+        self, posterior: Posterior, shared: Tuning, chain: Resting, flight: Any, tick: Tick
     ) -> tuple[Resting, dict[str, jax.Array], Evidence]:
         ended, statistics, acceptance = super().close(posterior, shared, chain, flight, tick)
         length = self.exact_step(posterior, shared) * self.steps(posterior, shared)
@@ -99,7 +99,7 @@ class TunedTrajectories(Stepping, Trajectories):
         return ended, {**statistics, "trajectory": length}, Evidence(acceptance, positions, flown)
 
     def _flown(
-        self, posterior: Posterior, shared: Tuning, chain: Resting, flight: Flying, length: jax.Array
+        self, posterior: Posterior, shared: Tuning, chain: Resting, flight: Any, length: jax.Array
     ) -> Flown:
         """What the trajectory tells about its length, in the parameters in which it was flown."""
         step = self.exact_step(posterior, shared)

@@ -1,0 +1,63 @@
+"""Metropolis-adjusted microcanonical Monte Carlo.
+
+Every draw is the end of a trajectory of isokinetic steps in a fresh direction, accepted or rejected exactly
+(`methods/phases/gliding.py` has the equations).
+
+Use it like HMC, where draws must be trusted: its energy errors are smaller on targets of many parameters, and
+its velocity cannot run away where gradients are large.  A step takes two gradients.  It needs at least two
+parameters.
+
+Step size, length of trajectories and mass are given, found and adapted as for HMC, in the same units, and
+shared by all chains; after burn-in they are fixed.  Statistics of every trajectory are `energy` (minus the
+log density), `log_likelihood` (untempered, over all data), `acceptance` (a probability), `accepted`,
+`divergent` (an energy error above 1000), `step_size` and `trajectory`, the length that was flown.
+
+References: Robnik, Cohn-Gordon & Seljak (2025), Metropolis adjusted microcanonical Hamiltonian Monte Carlo.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from symbayes.engine.method import method
+from symbayes.methods.hmc import HMC
+from symbayes.methods.phases import IsokineticTrajectories
+from symbayes.specs import Count, Natural, Part, Positive, Share
+
+
+@method
+class AdjustedMCLMC(HMC):
+    """Metropolis-adjusted microcanonical Monte Carlo (Robnik et al. 2025): exact up to its Monte-Carlo error.
+
+    Attributes:
+        step_size: of the integrator; by default found by trial.  With `adapt`, where adaptation begins.  In
+            units of the prior's standard deviations where these differ between parameters, and of the
+            estimated ones with a diagonal mass.
+        trajectory: length of a trajectory, step size times number of steps; by default a quarter of
+            the prior's period, pi/2 alpha sqrt(T).  The word chees tunes it across chains during burn-in.
+        burn_in: trajectories before the first draw is kept.
+        draws: trajectories after that, one draw each.
+        chains: independent chains.
+        adapt: tune during burn-in, the step size towards `target_accept`.
+        target_accept: the mean acceptance probability that adaptation aims at.
+        jitter: by what part of itself the length of trajectories varies, from 0 to 1; by default 0.2, and 1
+            for a length that is tuned.
+        mass: from the scales of the prior, or diagonal: estimated from all chains during burn-in.
+    """
+
+    name: ClassVar[str] = "adjusted-mclmc"
+    example: ClassVar[str] = "--trajectory 0.48 --draws 200"
+    varies: ClassVar[float] = 0.2
+
+    step_size: Positive | None = None
+    trajectory: Positive | Literal["chees"] | None = None
+    burn_in: Natural = 50
+    draws: Count = 240
+    chains: Count = 4
+    adapt: bool = True
+    target_accept: Share = 0.9
+    jitter: Part | None = None
+    mass: Literal["prior", "diagonal"] = "prior"
+
+    def _tuned(self, **settings: Any) -> IsokineticTrajectories:
+        return IsokineticTrajectories(**settings)

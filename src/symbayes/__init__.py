@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from symbayes.engine import open_run as open  # as in symbayes.open(folder)
     from symbayes.methods import HMC, MALA, METHODS, NUTS, SGHMC, SGLD, AdjustedMCLMC, DeepEnsemble
     from symbayes.posterior import Posterior, likelihoods, priors
-    from symbayes.report import Report
+    from symbayes.report import Report, plot
 
 __getattr__, __dir__ = lazily(
     __name__,
@@ -65,6 +65,7 @@ __getattr__, __dir__ = lazily(
         "make_mesh": "symbayes.engine:make_mesh",
         "networks": "symbayes.networks",
         "open": "symbayes.engine:open_run",
+        "plot": "symbayes.report.plot",
         "priors": "symbayes.posterior.priors",
         "run": "symbayes.engine:run",
         "symmetry": "symbayes.symmetry",
@@ -104,6 +105,7 @@ __all__ = [
     "make_mesh",
     "networks",
     "open",
+    "plot",
     "priors",
     "run",
     "symmetry",

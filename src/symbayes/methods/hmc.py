@@ -171,7 +171,8 @@ class HMC(Method):
             )
             sentences.append(
                 f"{type(self).__name__} found a step size of {step:.3g} and flew trajectories of "
-                f"{length:.3g} on average, {length / step:.0f} steps: start another run from these draws to begin with them"
+                f"{length:.3g} on average, {length / step:.0f} steps: "
+                "start another run from these draws to begin with them"
             )
         if "acceptance_lost" in traces:
             lost = float(traces["acceptance_lost"][:, -1].mean())

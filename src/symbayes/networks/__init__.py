@@ -11,6 +11,7 @@ from symbayes.networks.mlp import MLP, mlp
 from symbayes.networks.network import Network, NNXNetwork, from_spec
 from symbayes.networks.registry import NETWORKS, make
 from symbayes.networks.resnet import ResNet, ResNetFRN, resnet18, resnet20_frn
+from symbayes.networks.statistics import has_statistics, recomputed
 from symbayes.networks.transformer import Transformer, transformer
 
 __all__ = [
@@ -34,9 +35,11 @@ __all__ = [
     "from_name",
     "from_nnx",
     "from_spec",
+    "has_statistics",
     "lenet",
     "make",
     "mlp",
+    "recomputed",
     "require_storable",
     "resnet18",
     "resnet20_frn",

@@ -20,6 +20,7 @@ from symbayes.networks import (
     from_spec,
     mlp,
     require_storable,
+    session,
 )
 
 
@@ -153,17 +154,16 @@ def local_networks() -> list[Network]:
 
 
 @pytest.mark.parametrize("network", local_networks())
-def test_code_without_a_path_works_and_cannot_be_stored(network: Network, x: jax.Array) -> None:
+def test_code_without_a_path_works_and_is_stored_by_its_program(network: Network, x: jax.Array) -> None:
     assert jax.jit(network.apply)(network.init(jax.random.key(0), x), x).shape == (6, 2)
     assert network == network.spec.network()
     assert len({hash(network), *map(hash, local_networks())}) == 4
-    with pytest.raises(
-        ValueError, match=r"made of local_networks.<locals>.<lambda>, which has no import path"
-    ):
-        require_storable(network)
-    # What a run describes of itself in memory has no JSON.
-    with pytest.raises(TypeError, match="UnimportableCode is not JSON serializable"):
-        json.dumps(specs.encode(network.spec))
+    require_storable(network)
+    stored = json.loads(json.dumps(session.recorded(network, x.shape[1:], x.dtype)))
+    assert session.is_session(stored)
+    assert stored["name"].startswith("local_networks.<locals>")
+    with pytest.raises(ValueError, match="unknown kind 'Session'"):
+        from_spec(stored)
 
 
 def test_networks_with_a_stored_form_are_storable() -> None:
@@ -204,8 +204,7 @@ def test_a_trained_nnx_module_is_a_network_and_a_start(x: jax.Array) -> None:
     for leaf in jax.tree.leaves(nnx.state(module, nnx.Param), is_leaf=lambda v: isinstance(v, nnx.Variable)):
         leaf.set_value(leaf.get_value() + 1)
     np.testing.assert_allclose(network.apply(network.start, x), expected, rtol=1e-5)
-    with pytest.raises(ValueError, match="made already, which has no import path"):
-        require_storable(network)
+    assert repr(session_code(network)) == "a Small that was made already"
 
 
 def test_a_trained_module_may_be_named_by_its_path(x: jax.Array, monkeypatch: pytest.MonkeyPatch) -> None:

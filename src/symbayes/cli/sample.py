@@ -87,6 +87,8 @@ def _drawn(method: Any, target: Target, where: Where, mesh: Mesh | None, crew: C
     if not crew.leads:
         return
     output.line(draws)
+    for sentence in method.tell({} if draws.origin is None else draws.origin.traces):
+        output.line(sentence)
     if draws.segments:
         report = Report.of({store.name: store}, dataset)
         output.show(report.comparison)

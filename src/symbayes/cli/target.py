@@ -59,7 +59,7 @@ class Target:
             where the dataset is standardised, as the uci sets are.
         temperature: one is the Bayes posterior, below one a cold posterior.
         tempers: what the temperature divides: the whole log posterior, or the log likelihood only.
-        precision: of the matrix products in gradients, where the hardware has a choice.
+        precision: precision of the matrix products in gradients, where the hardware has a choice.
         chunk: examples in memory at once in a full-batch gradient.
     """
 

@@ -22,6 +22,7 @@ from symbayes.networks import (
     require_storable,
     session,
 )
+from symbayes.networks.session import session_code
 
 
 @pytest.fixture(scope="module")

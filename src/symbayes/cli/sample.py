@@ -76,9 +76,7 @@ def _drawn(method: Any, target: Target, where: Where, mesh: Mesh | None, crew: C
             if output.wanted:
                 output.numbers(report.numbers(symmetry=False))
         return
-    require(
-        where.hosts is None and where.keep > 0, "--splits is for one process that keeps draws"
-    )
+    require(where.hosts is None and where.keep > 0, "--splits is for one process that keeps draws")
     base = where.store or _folder(method, target.dataset())
 
     def split(name: str, target: Target) -> Comparison:

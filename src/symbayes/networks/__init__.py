@@ -9,8 +9,10 @@ from symbayes.networks.equinox import from_equinox
 from symbayes.networks.lenet import LeNet, lenet
 from symbayes.networks.mlp import MLP, mlp
 from symbayes.networks.network import Network, NNXNetwork, from_spec
+from symbayes.networks.noise import with_noise
 from symbayes.networks.registry import NETWORKS, make
 from symbayes.networks.resnet import ResNet, ResNetFRN, resnet18, resnet20_frn
+from symbayes.networks.statistics import has_statistics, recomputed
 from symbayes.networks.transformer import Transformer, transformer
 
 __all__ = [
@@ -34,11 +36,14 @@ __all__ = [
     "from_name",
     "from_nnx",
     "from_spec",
+    "has_statistics",
     "lenet",
     "make",
     "mlp",
+    "recomputed",
     "require_storable",
     "resnet18",
     "resnet20_frn",
     "transformer",
+    "with_noise",
 ]

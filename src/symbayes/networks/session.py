@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -23,9 +24,16 @@ ADDRESS = re.compile(r"0x[0-9a-f]+")
 
 def session_code(network: Network) -> UnimportableCode | None:
     """The code without an import path that a network is made of, if it is."""
-    spec = network.spec
-    held = [getattr(spec, field.name) for field in fields(spec)] if is_dataclass(spec) else []
-    return next((value for value in held if isinstance(value, UnimportableCode)), None)
+    return next(_codes(network.spec), None)
+
+
+def _codes(spec: Any) -> Iterator[UnimportableCode]:
+    """Such code anywhere in a spec."""
+    if isinstance(spec, UnimportableCode):
+        yield spec
+    elif is_dataclass(spec):
+        for field in fields(spec):
+            yield from _codes(getattr(spec, field.name))
 
 
 def recorded(network: Network, shape: tuple[int, ...], dtype: Any) -> dict[str, Any]:

@@ -90,8 +90,9 @@ def draw_intervals(axes: Axes, points: Predicted) -> None:
     axes.set(xlabel="test examples, by predicted mean", ylabel="target", xticks=[])
 
 
-def draw_pit(axes: Axes, values: np.ndarray, index: int = 0, bins: int = BINS) -> Line2D:
+def draw_pit(axes: Axes, values: np.ndarray, index: int = 0) -> Line2D:
     """How often the predictive has this probability below the target, relative to what is expected."""
+    bins = min(BINS, max(5, len(values) // 10))
     ink, edges = pen(index), np.linspace(0, 1, bins + 1)
     counts, _ = np.histogram(np.clip(values, 0, 1), edges)
     heights = counts * bins / max(1, len(values))

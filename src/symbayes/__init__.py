@@ -28,7 +28,18 @@ if TYPE_CHECKING:
         run,
     )
     from symbayes.engine import open_run as open  # as in symbayes.open(folder)
-    from symbayes.methods import HMC, MALA, METHODS, NUTS, SGHMC, SGLD, AdjustedMCLMC, DeepEnsemble
+    from symbayes.methods import (
+        HMC,
+        MALA,
+        MCLMC,
+        METHODS,
+        NUTS,
+        SGHMC,
+        SGLD,
+        AdjustedMCLMC,
+        DeepEnsemble,
+        MicrocanonicalEnsemble,
+    )
     from symbayes.posterior import Posterior, likelihoods, priors
     from symbayes.report import Report, plot
 
@@ -37,6 +48,7 @@ __getattr__, __dir__ = lazily(
     {
         "HMC": "symbayes.methods:HMC",
         "MALA": "symbayes.methods:MALA",
+        "MCLMC": "symbayes.methods:MCLMC",
         "METHODS": "symbayes.methods:METHODS",
         "NUTS": "symbayes.methods:NUTS",
         "SGHMC": "symbayes.methods:SGHMC",
@@ -46,6 +58,7 @@ __getattr__, __dir__ = lazily(
         "Diverged": "symbayes.engine:Diverged",
         "Draws": "symbayes.draws:Draws",
         "Elsewhere": "symbayes.engine:Elsewhere",
+        "MicrocanonicalEnsemble": "symbayes.methods:MicrocanonicalEnsemble",
         "Moments": "symbayes.engine:Moments",
         "Opened": "symbayes.engine:Opened",
         "Posterior": "symbayes.posterior:Posterior",
@@ -76,6 +89,7 @@ __getattr__, __dir__ = lazily(
 __all__ = [
     "HMC",
     "MALA",
+    "MCLMC",
     "METHODS",
     "NUTS",
     "SGHMC",
@@ -85,6 +99,7 @@ __all__ = [
     "Diverged",
     "Draws",
     "Elsewhere",
+    "MicrocanonicalEnsemble",
     "Moments",
     "Opened",
     "Posterior",

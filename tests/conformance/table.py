@@ -45,6 +45,8 @@ class Row:
 
 
 TUNED: Any = {"trajectory": "chees", "mass": "diagonal", "chains": CHAINS}
+SHORT: Any = {"burn_in": 10, "chains": CHAINS}
+DRAWS: Any = {"thin": 6, "draws": 5, **SHORT}
 GROWING: Any = {"target_accept": 0.4, "mass": "diagonal", "depth": 7, "chains": CHAINS}
 DECAYS: Any = {"schedule": "decaying", "decay": 2}
 CYCLES: Any = {"schedule": "cyclical", "cycle": 5, "exploration": 0.4, "precondition": True}
@@ -77,8 +79,24 @@ ROWS = (
         independent=sb.AdjustedMCLMC(
             step_size=0.05, trajectory=0.3, burn_in=3, draws=5, chains=CHAINS, adapt=False
         ),
-        block_steps=(40, 9, 5),
+        block_steps=(40, 9, 3),
         longer=sb.AdjustedMCLMC(trajectory=0.3, burn_in=5, draws=9, target_accept=0.5, chains=CHAINS),
+    ),
+    Row(
+        # Ten draws of burn-in and five more, of six steps each.
+        method=sb.MCLMC(thin=6, burn_in=10, draws=5, energy_variance=1e-2, chains=CHAINS),
+        other=sb.MCLMC(thin=9, burn_in=20, draws=6, energy_variance=1e-3, chains=CHAINS),
+        independent=sb.MCLMC(thin=6, burn_in=10, draws=5, energy_variance=1e-2, chains=CHAINS),
+        block_steps=(18, 4, 1),
+        longer=sb.MCLMC(thin=6, burn_in=10, draws=9, energy_variance=1e-2, chains=CHAINS),
+    ),
+    Row(
+        # Three epochs of six optimiser steps, ten draws of burn-in and five more, of six steps each.
+        method=sb.MicrocanonicalEnsemble(epochs=3, batch=20, **DRAWS),
+        other=sb.MicrocanonicalEnsemble(learning_rate=1e-2, epochs=2, batch=20, thin=7, draws=4, **SHORT),
+        independent=sb.MicrocanonicalEnsemble(epochs=3, batch=20, **DRAWS),
+        block_steps=(18, 4, 1),
+        longer=sb.MicrocanonicalEnsemble(epochs=3, batch=20, thin=6, draws=9, **SHORT),
     ),
     Row(
         # Eight draws of six steps, with a step size found by trial.

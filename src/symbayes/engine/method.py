@@ -61,6 +61,10 @@ class Method:
         """The same method with everything that was left open filled in from the posterior."""
         return self
 
+    def started(self) -> Method:
+        """The same method where a start is given: without training that comes before drawing."""
+        return self
+
     def phases(self, posterior: Posterior) -> tuple[Phase, ...]:
         """What a run goes through; asked of the resolved method."""
         raise NotImplementedError

@@ -101,7 +101,7 @@ def run(
         given = posterior
         if mesh is not None:
             posterior = placement.place_posterior(posterior, mesh)
-        method = _resolved(method, posterior, store)
+        method = _resolved(method if start is None else method.started(), posterior, store)
         begins = Start(posterior, int(seed), method.chains, start, type(method).__name__)
         job = Job(method, posterior, begins, tuple(observers), keep, mesh, block_steps, crew=crew)
         config = configuration(method, job.phases, posterior, seed, start, observers, keep, mesh)

@@ -8,12 +8,36 @@ from symbayes.methods.adjusted_mclmc import AdjustedMCLMC
 from symbayes.methods.ensemble import DeepEnsemble
 from symbayes.methods.hmc import HMC
 from symbayes.methods.mala import MALA
+from symbayes.methods.mclmc import MCLMC
+from symbayes.methods.mile import MicrocanonicalEnsemble
 from symbayes.methods.nuts import NUTS
 from symbayes.methods.sghmc import SGHMC
 from symbayes.methods.sgld import SGLD
 
 METHODS: dict[str, type[Method]] = {
-    method.name: method for method in (HMC, NUTS, MALA, AdjustedMCLMC, SGLD, SGHMC, DeepEnsemble)
+    method.name: method
+    for method in (
+        HMC,
+        NUTS,
+        MALA,
+        AdjustedMCLMC,
+        MCLMC,
+        MicrocanonicalEnsemble,
+        SGLD,
+        SGHMC,
+        DeepEnsemble,
+    )
 }
 
-__all__ = ["HMC", "MALA", "METHODS", "NUTS", "SGHMC", "SGLD", "AdjustedMCLMC", "DeepEnsemble"]
+__all__ = [
+    "HMC",
+    "MALA",
+    "MCLMC",
+    "METHODS",
+    "NUTS",
+    "SGHMC",
+    "SGLD",
+    "AdjustedMCLMC",
+    "DeepEnsemble",
+    "MicrocanonicalEnsemble",
+]

@@ -56,6 +56,7 @@ class DeepEnsemble(Method):
             units=self.epochs,
             learning_rate=self.learning_rate,
             cosine=self.schedule == "cosine",
+            keeps=True,
             batch=self.batch,
             optimizer=self.optimizer,
         )

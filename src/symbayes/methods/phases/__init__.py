@@ -3,6 +3,7 @@
 from symbayes.methods.phases.diffusion import Diffusion
 from symbayes.methods.phases.gliding import IsokineticTrajectories
 from symbayes.methods.phases.langevin import Langevin
+from symbayes.methods.phases.microcanonical import Microcanonical
 from symbayes.methods.phases.sample import Sample
 from symbayes.methods.phases.train import Train
 from symbayes.methods.phases.trajectories import Trajectories
@@ -13,6 +14,7 @@ __all__ = [
     "Diffusion",
     "IsokineticTrajectories",
     "Langevin",
+    "Microcanonical",
     "Sample",
     "Train",
     "Trajectories",

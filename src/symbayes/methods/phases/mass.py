@@ -54,6 +54,10 @@ class Spread:
         )
         return Spread(count, mean, squares)
 
+    def variances(self) -> Any:
+        """Of every parameter."""
+        return jax.tree.map(lambda s: s / jnp.maximum(self.count - 1, 1), self.squares)
+
     def scales(self, prior: Any) -> Any:
         """Standard deviations, drawn towards a small part of the prior's."""
         n = self.count

@@ -42,12 +42,13 @@ class Member:
 
 @phase
 class Train(Phase):
-    """Epochs of mini-batch training; the last one ends in a draw.
+    """Epochs of mini-batch training; the last one may end in a draw.
 
     Attributes:
         units: epochs.
         learning_rate: learning rate of the optimiser, for the mean loss per example.
         cosine: whether the learning rate falls to zero along a cosine.
+        keeps: whether the last epoch ends in a draw.
         batch: examples in a mini-batch.
         optimizer: adam, or sgd with momentum 0.9.
     """
@@ -57,6 +58,7 @@ class Train(Phase):
     units: Any
     learning_rate: Any
     cosine: Any
+    keeps: Any
     batch: int | None = static()
     optimizer: Optimizer = static()
 
@@ -90,7 +92,7 @@ class Train(Phase):
         return Member(flight.variables, flight.memory, jnp.zeros(())), {"loss": mean}, None
 
     def kept(self, unit: int) -> bool:
-        return unit == self.units - 1
+        return bool(self.keeps) and unit == self.units - 1
 
     def draw(
         self, posterior: Posterior, shared: None, chain: Member, tick: Tick

@@ -37,6 +37,7 @@ def make_mesh(chains: int, devices: Sequence[Any] | None = None, data: int | Non
 def place_posterior(posterior: Posterior, mesh: Mesh) -> Posterior:
     """The posterior with its examples spread over the mesh's data axis."""
     posterior = posterior.with_chunks_of(multiple=mesh.shape["data"])
+    posterior.spread = mesh.shape["chain"] > 1
     posterior.chunks = jax.device_put(posterior.chunks, NamedSharding(mesh, PartitionSpec(None, "data")))
     return posterior
 

@@ -10,6 +10,8 @@ The network and the kinds of likelihood and prior are static.
 
 `precision` is that of the matrix products in gradients.  The log density itself is always float32: a
 sampler that accepts by it stays exact whatever its gradients are, as long as they are deterministic.
+
+`spread` says that chains lie on several devices, each of which has to do its own at the same time.
 """
 
 from __future__ import annotations
@@ -22,12 +24,20 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.custom_batching import sequential_vmap
 
 from symbayes import specs, trees
 from symbayes.data import Examples
 from symbayes.networks import Network
 from symbayes.posterior.likelihoods import Likelihood, Predictive
-from symbayes.posterior.numerics import Chunks, bfloat16_products, compensated, fitting_chunk
+from symbayes.posterior.numerics import (
+    Chunks,
+    compensated,
+    fitting_chunk,
+    has_wide_convolutions,
+    in_bfloat16,
+    quick_convolutions,
+)
 from symbayes.posterior.prediction import predict
 from symbayes.posterior.priors import Prior
 from symbayes.specs import require, require_kind, require_positive
@@ -58,6 +68,7 @@ class Posterior:
     tempers: Tempers
     precision: Precision
     size: int
+    spread: bool
 
     def __init__(
         self,
@@ -102,19 +113,20 @@ class Posterior:
         self.tempers = tempers
         self.precision = precision
         self.size = len(train)
+        self.spread = False
 
     def tree_flatten_with_keys(self) -> tuple[tuple[tuple[Any, Any], ...], tuple[Any, ...]]:
         # Validation data stay out: no compiled program needs them, and with them it would be another one.
         names = ("likelihood", "prior", "chunks", "temperature")
         children = tuple((jax.tree_util.GetAttrKey(name), getattr(self, name)) for name in names)
-        return children, (self.network, self.tempers, self.precision, self.size)
+        return children, (self.network, self.tempers, self.precision, self.size, self.spread)
 
     @classmethod
     def tree_unflatten(cls, static: tuple[Any, ...], children: Any) -> Posterior:
         self = object.__new__(cls)
         self.likelihood, self.prior, self.chunks, self.temperature = children
         self.validation = None
-        self.network, self.tempers, self.precision, self.size = static
+        self.network, self.tempers, self.precision, self.size, self.spread = static
         return self
 
     @property
@@ -150,7 +162,9 @@ class Posterior:
 
         Each is small enough for float32 to keep the differences that an accept step needs.
         """
+        return sequential_vmap(Posterior._likelihood_terms)(self, variables)
 
+    def _likelihood_terms(self, variables: Variables) -> jax.Array:
         def terms(chunk: Chunks) -> jax.Array:
             return self._terms(self.network.apply, variables, chunk)
 
@@ -174,9 +188,11 @@ class Posterior:
     def gradient_and_terms(self, variables: Variables) -> tuple[Any, jax.Array]:
         """The gradient, and the likelihood's terms from which it was taken.
 
-        These are `likelihood_terms` only where the gradient's precision is float32 too.
+        These are `likelihood_terms` only where the gradient's precision is float32 too, and then to rounding.
         """
+        return self._for_many(Posterior._gradient_and_terms)(self, variables)
 
+    def _gradient_and_terms(self, variables: Variables) -> tuple[Any, jax.Array]:
         def log_likelihood(params: Any, chunk: Chunks) -> tuple[jax.Array, jax.Array]:
             terms = self._terms(apply, {**variables, "params": params}, chunk)
             return jnp.sum(terms), terms
@@ -199,7 +215,15 @@ class Posterior:
         return gradient, terms.ravel()
 
     def _for_gradients(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        return bfloat16_products(function) if self.precision == "bf16" else function
+        function = quick_convolutions(function)
+        return in_bfloat16(function) if self.precision == "bf16" else function
+
+    def _for_many(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """`function` as it is quick under vmap over chains."""
+        example = self.chunks.x.shape[2:], self.chunks.x.dtype
+        if self.spread or not has_wide_convolutions(self.network, *example):
+            return function
+        return sequential_vmap(function)
 
     def difference_terms(
         self, new: Any, old: Any, new_likelihood: jax.Array, old_likelihood: jax.Array
@@ -227,6 +251,21 @@ class Posterior:
         mean = jnp.mean(self.likelihood.log_prob(outputs, y[rows]))
         prior = self.prior.log_density(variables["params"])
         return self.likelihood_weight * self.size * mean + self.prior_weight * prior, stats
+
+    def minibatch_gradient(
+        self, variables: Variables, rows: jax.Array, key: jax.Array
+    ) -> tuple[Any, jax.Array, dict[str, Any]]:
+        """The gradient of that estimate in the parameters, the estimate, and the new statistics."""
+        return self._for_many(Posterior._minibatch_gradient)(self, variables, rows, key)
+
+    def _minibatch_gradient(
+        self, variables: Variables, rows: jax.Array, key: jax.Array
+    ) -> tuple[Any, jax.Array, dict[str, Any]]:
+        def log_density(params: Any) -> tuple[jax.Array, dict[str, Any]]:
+            return self.minibatch_log_density({**variables, "params": params}, rows, key)
+
+        (value, stats), gradient = jax.value_and_grad(log_density, has_aux=True)(variables["params"])
+        return gradient, value, stats
 
     def predict(self, draws: Any, x: Any) -> Predictive:
         """The predictive distribution of every draw at the inputs `x`."""

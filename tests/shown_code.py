@@ -5,9 +5,6 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-import tyro
-from tyro.conf import OmitArgPrefixes
-
 from symbayes import cli
 
 ROOT = Path(__file__).parents[1]
@@ -37,7 +34,7 @@ def small(code: str) -> str:
 
 def parse(command: str) -> Any:
     """The command object of a `symbayes` command line, not run."""
-    return tyro.cli(cli.Command, args=shlex.split(command)[1:], config=(OmitArgPrefixes,))
+    return cli.parse(shlex.split(command)[1:])
 
 
 def links(path: Path) -> list[str]:

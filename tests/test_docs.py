@@ -99,6 +99,23 @@ def test_example_resumes_to_the_same_bytes(
     assert results(tmp_path / "run") == results(tmp_path / "whole")
 
 
+def example(name: str) -> ModuleType:
+    """A script of the documentation, imported from its path."""
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"examples/{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_csv_file_becomes_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = example("csv_regression").main(tmp_path, sb.HMC(0.02, 0.04, burn_in=2, draws=6, chains=2))
+    assert "RMSE" in page.read_text()
+    assert "progress" in (tmp_path / "diabetes.csv").read_text()
+    assert "2 chains x 6 draws" in capsys.readouterr().out
+
+
 PAGES = sorted(DOCS.rglob("*.md"))
 named = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
 

@@ -106,6 +106,6 @@ def test_citation_has_the_version_of_the_package() -> None:
         assert found
         return found[1]
 
-    package = version("pyproject.toml", r'^version = "(.*)"')
+    package = sb.__version__
     assert version("CITATION.cff", r"^version: (.*)$") == package
     assert version("CHANGELOG.md", r"^## \[(.*?)\]") == package

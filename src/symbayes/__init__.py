@@ -2,23 +2,82 @@
 and measures what is left.
 
     data -> posterior -> method -> draws -> symmetry -> distributions -> evaluate -> report
+
+Names are imported when they are first used: importing the package alone imports no JAX.
 """
 
-from symbayes import analyse, data, distributions, evaluate, networks, symmetry, trees
-from symbayes.analyse import compare
-from symbayes.draws import Draws, Run, RunError
-from symbayes.engine import Diverged, Moments, Opened, Predictions, Stopped, estimate, make_mesh, run
-from symbayes.engine import open_run as open  # as in symbayes.open(folder)
-from symbayes.methods import HMC, METHODS, DeepEnsemble
-from symbayes.posterior import Posterior, likelihoods, priors
-from symbayes.report import Report
+from typing import TYPE_CHECKING
+
+from symbayes.lazy import lazily
+from symbayes.version import __version__
+
+if TYPE_CHECKING:
+    from symbayes import analyse, data, distributions, evaluate, networks, symmetry, trees
+    from symbayes.analyse import compare
+    from symbayes.draws import Draws, Run, RunError
+    from symbayes.engine import (
+        Diverged,
+        Elsewhere,
+        Moments,
+        Opened,
+        Predictions,
+        Stopped,
+        estimate,
+        make_mesh,
+        run,
+    )
+    from symbayes.engine import open_run as open  # as in symbayes.open(folder)
+    from symbayes.methods import HMC, MALA, METHODS, SGHMC, SGLD, DeepEnsemble
+    from symbayes.posterior import Posterior, likelihoods, priors
+    from symbayes.report import Report
+
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "HMC": "symbayes.methods:HMC",
+        "MALA": "symbayes.methods:MALA",
+        "METHODS": "symbayes.methods:METHODS",
+        "SGHMC": "symbayes.methods:SGHMC",
+        "SGLD": "symbayes.methods:SGLD",
+        "DeepEnsemble": "symbayes.methods:DeepEnsemble",
+        "Diverged": "symbayes.engine:Diverged",
+        "Draws": "symbayes.draws:Draws",
+        "Elsewhere": "symbayes.engine:Elsewhere",
+        "Moments": "symbayes.engine:Moments",
+        "Opened": "symbayes.engine:Opened",
+        "Posterior": "symbayes.posterior:Posterior",
+        "Predictions": "symbayes.engine:Predictions",
+        "Report": "symbayes.report:Report",
+        "Run": "symbayes.draws:Run",
+        "RunError": "symbayes.draws:RunError",
+        "Stopped": "symbayes.engine:Stopped",
+        "analyse": "symbayes.analyse",
+        "compare": "symbayes.analyse:compare",
+        "data": "symbayes.data",
+        "distributions": "symbayes.distributions",
+        "estimate": "symbayes.engine:estimate",
+        "evaluate": "symbayes.evaluate",
+        "likelihoods": "symbayes.posterior.likelihoods",
+        "make_mesh": "symbayes.engine:make_mesh",
+        "networks": "symbayes.networks",
+        "open": "symbayes.engine:open_run",
+        "priors": "symbayes.posterior.priors",
+        "run": "symbayes.engine:run",
+        "symmetry": "symbayes.symmetry",
+        "trees": "symbayes.trees",
+    },
+)
 
 __all__ = [
     "HMC",
+    "MALA",
     "METHODS",
+    "SGHMC",
+    "SGLD",
     "DeepEnsemble",
     "Diverged",
     "Draws",
+    "Elsewhere",
     "Moments",
     "Opened",
     "Posterior",
@@ -27,6 +86,7 @@ __all__ = [
     "Run",
     "RunError",
     "Stopped",
+    "__version__",
     "analyse",
     "compare",
     "data",

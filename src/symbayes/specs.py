@@ -19,6 +19,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 import numpy as np
 
+from symbayes.version import __version__
+
 SMALLEST, LARGEST = 1e-37, 3e38
 """Within these a number is as exact in float32 as any."""
 MOST = 2**31 - 1
@@ -173,8 +175,8 @@ def _validate(name: str, value: Any, hint: Any) -> None:
 
 def installed_versions() -> dict[str, str]:
     """What runs and pages record of the software that made them."""
-    found = {"python": platform.python_version()}
-    for name in ("symbayes", "jax", "flax", "optax", "numpy"):
+    found = {"python": platform.python_version(), "symbayes": __version__}
+    for name in ("jax", "flax", "optax", "numpy"):
         try:
             found[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:

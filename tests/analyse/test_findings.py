@@ -1,13 +1,17 @@
 """All findings of a run."""
 
 import json
+from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 
 import symbayes as sb
+from conformance.compilations import compilations
 from symbayes import evaluate, trees
 from symbayes.analyse import Bounds, Findings, Spread, investigate
+from symbayes.engine.opened import group_of
 
 QUICK = Bounds(samples=4, steps=5, examples=150)
 
@@ -31,6 +35,18 @@ def test_alignment_brings_draws_together_and_the_control_too(findings: dict[str,
         assert abs(spread["prior, raw"].cosine) < 0.05
         assert found.objective[-1] >= found.objective[0]
         assert found.control_objective[-1] > found.control_objective[0]
+
+
+def test_few_programs_are_compiled(runs: dict[str, Path], digits: sb.data.Dataset) -> None:
+    """On a GPU each takes seconds: what is small is computed on the host."""
+    jax.clear_caches()
+    group_of.cache_clear()
+    with compilations() as names:
+        investigate(runs["ensemble"], digits, QUICK)
+    assert len(names) <= 20, names
+    with compilations() as names:
+        investigate(runs["hmc"], digits, QUICK)
+    assert len(names) <= 6, names  # of the same network, with more draws
 
 
 def test_numbers_are_plain_and_complete(findings: dict[str, Findings]) -> None:

@@ -41,6 +41,9 @@ class Row:
         return self.method.name
 
 
+DECAYS: Any = {"schedule": "decaying", "decay": 2}
+CYCLES: Any = {"schedule": "cyclical", "cycle": 5, "exploration": 0.4, "precondition": True}
+
 ROWS = (
     Row(
         # Eight trajectories of six leapfrog steps; the other has so many steps that its blocks are shorter.
@@ -58,6 +61,54 @@ ROWS = (
         block_steps=(18, 4, 1),
         longer=sb.HMC(step_size=0.05, trajectory=0.3, burn_in=3, draws=9, chains=CHAINS),
         exact=sb.HMC(step_size=0.05, trajectory=0.2, burn_in=50, draws=1000, chains=CHAINS),
+    ),
+    Row(
+        # Eight draws of six steps, with a step size found by trial.
+        method=sb.MALA(thin=6, burn_in=3, draws=5, chains=CHAINS),
+        other=sb.MALA(thin=60, burn_in=4, draws=6, chains=CHAINS, target_accept=0.7, adapt=False),
+        independent=sb.MALA(step_size=0.02, thin=6, burn_in=3, draws=5, chains=CHAINS, adapt=False),
+        block_steps=(18, 4, 1),
+        longer=sb.MALA(thin=6, burn_in=3, draws=9, chains=CHAINS),
+        exact=sb.MALA(thin=8, burn_in=100, draws=1000, chains=CHAINS),
+    ),
+    Row(
+        # Two epochs of burn-in and two cycles of five epochs, each of six steps, with three draws.
+        method=sb.SGLD(burn_in=2, thin=1, draws=5, batch=20, chains=CHAINS, **CYCLES),
+        other=sb.SGLD(
+            learning_rate=1e-3,
+            burn_in=3,
+            thin=2,
+            draws=3,
+            batch=20,
+            chains=CHAINS,
+            schedule="cyclical",
+            cycle=4,
+            exploration=0.2,
+            precondition=True,
+        ),
+        independent=sb.SGLD(burn_in=2, thin=1, draws=5, batch=20, chains=CHAINS, **CYCLES),
+        block_steps=(12, 6, 4, 1),
+        longer=sb.SGLD(burn_in=2, thin=1, draws=8, batch=20, chains=CHAINS, **CYCLES),
+    ),
+    Row(
+        # Two epochs of burn-in and five draws of two epochs, each of six steps.
+        method=sb.SGHMC(burn_in=2, thin=2, draws=5, batch=20, chains=CHAINS, **DECAYS),
+        other=sb.SGHMC(
+            learning_rate=1e-3,
+            momentum=0.5,
+            burn_in=3,
+            thin=1,
+            draws=6,
+            batch=20,
+            chains=CHAINS,
+            schedule="decaying",
+            decay=7,
+        ),
+        independent=sb.SGHMC(
+            burn_in=2, thin=2, draws=5, batch=20, chains=CHAINS, schedule="decaying", decay=2
+        ),
+        block_steps=(12, 6, 4, 1),
+        longer=sb.SGHMC(burn_in=2, thin=2, draws=8, batch=20, chains=CHAINS, **DECAYS),
     ),
     Row(
         # Three epochs of six optimiser steps; eight examples are left over in each.

@@ -29,6 +29,20 @@ def test_a_pytree_under_transformations():
     assert abstract.y.shape == (6,)
 
 
+def test_lists_and_tables_become_arrays():
+    listed = Examples([[0.5, 1.0], [2.0, 3.0]], [0, 1])
+    assert (listed.x.dtype, listed.y.dtype, len(listed)) == (np.float32, np.int32, 2)
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"a": [0.5, 2.0], "b": [1, 3], "label": [0, 1]})
+    tabled = Examples(table[["a", "b"]], table["label"])
+    np.testing.assert_array_equal(tabled.x, listed.x)
+    assert tabled.checksum() == listed.checksum()
+    again = jax.tree.map(lambda leaf: leaf, listed)
+    assert isinstance(again.x, np.ndarray)
+    array = np.zeros((2, 1))
+    assert Examples(array, array).x is array
+
+
 @settings(deadline=None, max_examples=30)
 @given(rows=st.lists(st.integers(0, 5), max_size=8), start=st.integers(0, 6), stop=st.integers(0, 6))
 def test_indexing_takes_the_same_rows_of_both(rows, start, stop):

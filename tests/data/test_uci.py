@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from symbayes import data
 from symbayes.data.catalogue import CATALOGUE
-from symbayes.data.uci import packed_table, read_text, standardisation, text_table
+from symbayes.data.columns import standardisation
+from symbayes.data.uci import packed_table, read_text, text_table
 
 from .files import catalogued, real
 

@@ -160,7 +160,7 @@ def test_arviz_reads_parameters_and_statistics(draws):
         exported = tree["posterior"][name.replace("/", ".")]
         assert exported.dims[:2] == ("chain", "draw")
         np.testing.assert_array_equal(exported.values, array)
-    np.testing.assert_array_equal(tree["sample_stats"]["energy"].values, draws.stats["energy"])
+    np.testing.assert_array_equal(tree["sample_stats"]["lp"].values, -draws.stats["energy"])
 
 
 def test_safetensors_export_reads_back_and_never_overwrites(draws, tmp_path):

@@ -1,3 +1,4 @@
+import dataclasses
 import math
 import types
 
@@ -7,7 +8,8 @@ from hypothesis import strategies as st
 
 import symbayes as sb
 from symbayes.engine import cost as costs
-from symbayes.engine.cost import Cost, duration, size
+from symbayes.engine.cost import Cost
+from symbayes.engine.words import duration, size
 
 from .runs import ENSEMBLE, HMC, run
 
@@ -59,6 +61,14 @@ def test_the_disk_is_what_the_draws_take(tiny, tmp_path):
 def test_a_cost_reads_as_a_sentence():
     text = str(Cost(gradients=1_234_567.0, seconds=7200.0, disk=16_000_000_000))
     assert text == "1,234,567 full-data gradients, about 2.0 h, 16 GB of draws"
+    text = str(Cost(gradients=1_234_567.0, seconds=7200.0, disk=16_000_000_000, adapts=True))
+    assert text.startswith("about 1,234,567 full-data gradients, about 2.0 h unless adaptation changes it, ")
+
+
+def test_a_cost_that_adaptation_may_change_says_so(tiny):
+    assert sb.estimate(HMC, tiny).adapts
+    assert not sb.estimate(dataclasses.replace(HMC, adapt=False), tiny).adapts
+    assert not sb.estimate(ENSEMBLE, tiny).adapts
 
 
 DURATIONS = {0: "0 s", 12.3: "12 s", 89: "89 s", 90: "2 min", 240: "4 min", 5399: "90 min"}

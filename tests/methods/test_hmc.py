@@ -111,7 +111,7 @@ def test_adaptation_learns_from_all_chains_and_settles_on_the_average(tiny: sb.P
     assert float(learned.average) != pytest.approx(float(learned.step_size), rel=1e-2)
     # When burn-in ends, the average is the step size, and stays it.
     left = Left(tiny.init(jax.random.key(0)), shared=learned)
-    settled = jax.jit(lambda phase, left: phase.begin(tiny, left))(drawing, left)
+    settled = jax.jit(lambda phase, left: phase.begin(tiny, left, tick))(drawing, left)
     assert float(settled.step_size) == float(learned.average)
     fixed, _ = phases_of(dataclasses.replace(method, adapt=False), tiny)
     for phase in (drawing, fixed):

@@ -6,10 +6,13 @@ evidence about the posterior.
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 
 from symbayes.draws import Draws
 from symbayes.engine import Opened
+from symbayes.posterior.priors import Prior
 from symbayes.symmetry.align.control import null_draws
 from symbayes.symmetry.group.stack import Stack
 
@@ -19,7 +22,12 @@ def prior_draws(run: Opened, like: Draws) -> Draws:
 
     They are made when they are read, unless the draws are in memory.
     """
-    sample = jax.jit(lambda key: run.prior.sample(key, run.variables["params"]))
-    noise = null_draws(Stack.of(like, run.group), sample)
+    weights = run.variables["params"]
+    noise = null_draws(Stack.of(like, run.group), lambda key: _sampled(run.prior, key, weights))
     assert isinstance(noise, Draws)
     return noise
+
+
+@jax.jit
+def _sampled(prior: Prior, key: jax.Array, weights: Any) -> Any:
+    return prior.sample(key, weights)

@@ -83,7 +83,7 @@ def _mean(elements: Element, first: np.ndarray, second: np.ndarray, group: Symme
     if first.size == 0:
         return {}
     chosen = evenly(first.size, PAIRS)
-    flat = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), elements)
+    flat = jax.tree.map(lambda leaf: np.asarray(leaf).reshape(-1, *leaf.shape[2:]), elements)
     pairs = (trees.index(flat, first[chosen]), trees.index(flat, second[chosen]))
-    found = symmetry.transpositions(jax.vmap(lambda a, b: group.compose(group.inverse(a), b))(*pairs))
+    found = symmetry.transpositions(group.compose(group.inverse(pairs[0]), pairs[1]))
     return {name: float(np.mean(counts)) for name, counts in found.items()}

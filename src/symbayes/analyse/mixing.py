@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from symbayes import evaluate
-from symbayes.analyse.columns import some_columns, some_weights
+from symbayes.draws.columns import some_columns, some_weights
 from symbayes.engine import Source, open_run
 from symbayes.posterior import Predictive
 from symbayes.specs import require, require_counts

@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Real
 
 from symbayes import evaluate
-from symbayes.analyse.columns import some_weights
 from symbayes.draws import Draws
+from symbayes.draws.columns import some_weights
 
 STILL = 1e-4
 """A weight whose sigma is below this share of the largest hardly moves."""

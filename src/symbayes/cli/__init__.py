@@ -3,6 +3,6 @@
 One subcommand per method is made from its dataclass, so a method's hyper-parameters are its options.
 """
 
-from symbayes.cli.commands import Command, main
+from symbayes.cli.commands import COMMANDS, main, parse
 
-__all__ = ["Command", "main"]
+__all__ = ["COMMANDS", "main", "parse"]

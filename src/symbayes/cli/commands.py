@@ -1,91 +1,154 @@
-"""All commands in one place: parsing, exit codes, and how errors read."""
+"""All commands in one place: parsing, exit codes, and how errors read.
+
+A command is imported when it is asked for, so that the list of commands, the version and a word mistyped are
+told at once, without JAX.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+import importlib
 import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, Union
 
-import tyro
-from jax.errors import JaxRuntimeError
-from tyro.conf import DisallowNone, OmitArgPrefixes, subcommand
-
-from symbayes import data
-from symbayes.cli.compact import Compact
-from symbayes.cli.data import Data
-from symbayes.cli.evaluate import Evaluate, ReportCommand
-from symbayes.cli.sample import Sample
-from symbayes.cli.symmetry import Align, Symmetries
-from symbayes.draws import RunError
-from symbayes.draws.files import StorageError
-from symbayes.engine import Diverged, Stopped
-from symbayes.specs import installed_versions
-from symbayes.studies.demo import Demo
+from symbayes.cli.compiled import FAILED, forget_compiled, keep_compiled
+from symbayes.version import __version__
 
 DESCRIPTION = """Draw from neural-network posteriors, and measure what is drawn.
 
 Begin with `symbayes demo`; every command has --help, and `symbayes --version` tells the version."""
 
-BAD_INPUT = (
-    ValueError,
-    TypeError,
-    OSError,
-    RunError,
-    data.DownloadError,
-)
 
-Command = Union[  # noqa: UP007
-    Annotated[Demo, subcommand("demo", prefix_name=False)],
-    Annotated[Sample, subcommand("sample", prefix_name=False)],  # type: ignore[valid-type]
-    Annotated[Evaluate, subcommand("evaluate", prefix_name=False)],
-    Annotated[ReportCommand, subcommand("report", prefix_name=False)],
-    Annotated[Symmetries, subcommand("symmetries", prefix_name=False)],
-    Annotated[Align, subcommand("align", prefix_name=False)],
-    Annotated[Compact, subcommand("compact", prefix_name=False)],
-    Annotated[Data, subcommand("data", prefix_name=False)],  # type: ignore[valid-type]
-]
+@dataclass(frozen=True)
+class Entry:
+    """Where a command is, and the first sentence of its help."""
+
+    place: str
+    summary: str
+
+    def load(self) -> type:
+        module, _, name = self.place.partition(":")
+        return getattr(importlib.import_module(module), name)
+
+    def stand_in(self, name: str) -> type:
+        """What is listed where another command was asked for."""
+        return dataclasses.make_dataclass(f"{name.title()}Command", [], frozen=True)
+
+
+COMMANDS: dict[str, Entry] = {
+    "demo": Entry(
+        "symbayes.studies.demo:Demo",
+        "Draw from a real posterior on the embedded digits, and write a page about it.",
+    ),
+    "sample": Entry(
+        "symbayes.cli.sample:Sample",
+        "Draw from a posterior with one of the methods, into a run folder that can be resumed.",
+    ),
+    "evaluate": Entry(
+        "symbayes.cli.evaluate:Evaluate",
+        "Accuracy, calibration and agreement of runs, on the test part of their dataset.",
+    ),
+    "report": Entry(
+        "symbayes.cli.evaluate:ReportCommand",
+        "A self-contained HTML page about runs: comparison, mixing, symmetry, calibration, what is unsure.",
+    ),
+    "predict": Entry(
+        "symbayes.cli.predict:Predict",
+        "What a run predicts for new inputs: means, intervals and probabilities, in the targets' own units.",
+    ),
+    "info": Entry(
+        "symbayes.cli.info:Info",
+        "What a run is, whether it has ended, and whether to trust it: acceptance, divergences, R-hat, ESS.",
+    ),
+    "symmetries": Entry(
+        "symbayes.cli.symmetry:Symmetries",
+        "The weight-space symmetries of a network, found from its program.",
+    ),
+    "align": Entry(
+        "symbayes.cli.symmetry:Align",
+        "Move the draws of a run by symmetries of its network until they can be compared, into a new run.",
+    ),
+    "compact": Entry(
+        "symbayes.cli.compact:Compact",
+        "Fit a Gaussian to part of a run's draws, and judge it by the predictions of the others.",
+    ),
+    "data": Entry("symbayes.cli.data:Data", "The datasets: list them, fetch one, check one."),
+}
+
+
+def parse(arguments: Sequence[str]) -> Callable[[], Any]:
+    """The command that the arguments ask for, with its options; not run."""
+    import tyro
+    from tyro.conf import DisallowNone, OmitArgPrefixes, subcommand
+
+    # Colours are not for those who say so (no-color.org).
+    tyro._experimental_options["ansi_codes"] = not os.environ.get("NO_COLOR")
+    # Shell completion needs all options of all commands.
+    every = any(word.startswith("--tyro-") for word in arguments)
+    first = arguments[0] if arguments else None
+    known: list[Any] = []
+    for name, entry in COMMANDS.items():
+        if every or name == first:
+            known.append(Annotated[entry.load(), subcommand(name, prefix_name=False)])
+        else:
+            listed = subcommand(name, description=entry.summary, prefix_name=False)
+            known.append(Annotated[entry.stand_in(name), listed])
+    return tyro.cli(
+        Union[tuple(known)],  # type: ignore[arg-type]  # noqa: UP007
+        prog="symbayes",
+        description=DESCRIPTION,
+        args=arguments or ["--help"],
+        config=(OmitArgPrefixes, DisallowNone),
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; gives the exit code: 0 done, 2 bad input, 1 diverged, 130 stopped."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     if arguments == ["--version"]:
-        print(f"symbayes {installed_versions()['symbayes']}")
+        print(f"symbayes {__version__}")
         return 0
+    keep_compiled()
     sys.path.insert(0, os.getcwd())  # networks of the user's own are imported from here
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
         try:
-            command: Callable[[], Any] = tyro.cli(
-                Command,  # type: ignore[arg-type]
-                prog="symbayes",
-                description=DESCRIPTION,
-                args=arguments or ["--help"],
-                config=(OmitArgPrefixes, DisallowNone),
-            )
-            command()
-        except Stopped as stopped:
-            return _complain(str(stopped), 130)
-        except Diverged as diverged:
-            return _complain(str(diverged), 1)
-        except KeyboardInterrupt:
-            return _complain("stopped", 130)
+            parse(arguments)()
+        except KeyboardInterrupt as stopped:  # of a run that was stopped, it says how far that is
+            return _complain(str(stopped) or "stopped", 130)
         except BrokenPipeError:  # as in `symbayes data list | head`
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 141
-        except BAD_INPUT as error:
-            return _complain(_sentence(error), 2)
-        except (MemoryError, JaxRuntimeError) as error:
-            if not isinstance(error, MemoryError) and "memory" not in str(error):
-                raise
-            return _complain("out of memory: use fewer --chains, a smaller --chunk or a smaller network", 2)
+        except Exception as error:
+            return _failed(error)
     return 0
+
+
+def _failed(error: Exception) -> int:
+    """Say what went wrong; what is no fault of the input is raised again, with its trace."""
+    from jax.errors import JaxRuntimeError
+
+    from symbayes.data import DownloadError
+    from symbayes.draws import RunError
+    from symbayes.engine import Diverged, Elsewhere
+
+    if isinstance(error, Diverged | Elsewhere):
+        return _complain(str(error), 1)
+    if isinstance(error, ValueError | TypeError | OSError | RunError | DownloadError):
+        return _complain(_sentence(error), 2)
+    if isinstance(error, MemoryError) or (isinstance(error, JaxRuntimeError) and "memory" in str(error)):
+        return _complain("out of memory: use fewer --chains, a smaller --chunk or a smaller network", 2)
+    raise error
 
 
 def _sentence(error: Exception) -> str:
     """What to say of bad input; the system's own errors only name a file and what is wrong with it."""
+    from symbayes.draws.files import StorageError
+
     if isinstance(error, StorageError):
         return str(error.strerror)
     if isinstance(error, OSError) and error.strerror:
@@ -94,9 +157,22 @@ def _sentence(error: Exception) -> str:
 
 
 def _complain(message: str, code: int) -> int:
-    print(f"symbayes: {message}", file=sys.stderr)
+    if _speaks():
+        print(f"symbayes: {message}", file=sys.stderr)
     return code
 
 
+def _speaks() -> bool:
+    """Whether this process talks to the user: of many, the first one does."""
+    if "symbayes.cli.hosts" not in sys.modules:
+        return True
+    from symbayes.cli.hosts import speaks
+
+    return speaks()
+
+
 def _show_warning(message: Warning | str, *details: Any, **more: Any) -> None:
-    print(f"symbayes: warning: {message}", file=sys.stderr)
+    if str(message).startswith(FAILED):  # it is compiled instead
+        forget_compiled()
+    elif _speaks():
+        print(f"symbayes: warning: {message}", file=sys.stderr)

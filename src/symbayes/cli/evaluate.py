@@ -14,6 +14,7 @@ from symbayes import data
 from symbayes.analyse.bounds import Bounds
 from symbayes.analyse.progress import Tell, silent
 from symbayes.cli.options import SomeRuns, default, require_file
+from symbayes.cli.output import Json, Output
 from symbayes.draws import Run
 from symbayes.evaluate import METRICS
 from symbayes.report import Report
@@ -38,21 +39,21 @@ class Evaluate:
         metrics: what to tell of them.
         ood: name of another dataset, whose test inputs are those from elsewhere for AUROC and FPR95.
         data: name of the dataset.
-        json: a file to write the numbers of the table to.
+        json: a file to write the numbers of the table to; - is the standard output.
     """
 
     runs: SomeRuns
     metrics: Annotated[tuple[str, ...] | None, WHICH_METRICS] = None
     ood: Annotated[str | None, default("none")] = None
     data: Annotated[str | None, default("the one that the first run names")] = None
-    json: Annotated[Path | None, default("none")] = None
+    json: Json = None
 
     def __call__(self) -> None:
-        require_file("--json", self.json)
+        output = Output(self.json)
         report = _report(self.runs, self.data, metrics=self.metrics, ood=self.ood)
-        Console().print(report.comparison)
-        if self.json is not None:
-            report.write_numbers(self.json, symmetry=False)
+        output.show(report.comparison)
+        if output.wanted:
+            output.numbers(report.numbers(symmetry=False))
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class ReportCommand:
     Attributes:
         runs: folders of the runs; the first is the reference of agreement and total variation.
         out: the HTML file to write; one that is there is replaced.
-        json: a file to write all results to, as numbers.
+        json: a file to write all results to, as numbers; - is the standard output.
         data: name of the dataset.
         max_draws: the most draws whose symmetries are removed, chosen evenly.
         max_examples: the most examples on which networks are tried in the part about symmetry.
@@ -72,7 +73,7 @@ class ReportCommand:
 
     runs: SomeRuns
     out: Annotated[Path | None, default("report.html in the first run's folder")] = None
-    json: Annotated[Path | None, default("none")] = None
+    json: Json = None
     data: Annotated[str | None, default("the one that the first run names")] = None
     max_draws: int = Bounds.draws
     max_examples: int = Bounds.examples
@@ -80,15 +81,15 @@ class ReportCommand:
     def __call__(self) -> None:
         require_counts(max_draws=self.max_draws, max_examples=self.max_examples)
         require_file("--out", self.out)
-        require_file("--json", self.json)
+        output = Output(self.json)
         bounds = Bounds(draws=self.max_draws, examples=self.max_examples)
         with Console(stderr=True).status("opening the runs") as status:
             report = _report(self.runs, self.data, bounds, status.update)
             page = report.write(self.out or self.runs[0] / "report.html")
-            if self.json is not None:
-                report.write_numbers(self.json)
-        Console().print(report.comparison)
-        print(f"page: {page.resolve().as_uri()}")
+            numbers = report.numbers() if output.wanted else None
+        output.show(report.comparison)
+        output.line(f"page: {page.resolve().as_uri()}")
+        output.numbers(numbers)
 
 
 def _report(

@@ -8,15 +8,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
+from jax.sharding import Mesh
 from rich.console import Console
 from tyro.conf import arg, subcommand
 
 from symbayes import engine
 from symbayes.cli.groups import group
-from symbayes.cli.options import default, require_file
+from symbayes.cli.hosts import joined
+from symbayes.cli.options import default
+from symbayes.cli.output import Json, Output
 from symbayes.cli.target import Target
+from symbayes.data import Dataset
 from symbayes.draws import Run
 from symbayes.engine import Method
+from symbayes.engine.crew import Crew
 from symbayes.methods import METHODS
 from symbayes.report import Report
 
@@ -30,28 +35,44 @@ class Where:
         seed: the same seed gives the same draws.
         start: folder of another run, from whose last draws the chains begin.
         keep: keep every n-th draw; 0 keeps none.
-        json: a file to write the numbers of the table at the end to.
-        estimate: tell the cost before the run starts, from timing a few gradients.
+        json: a file to write the numbers of the table at the end to; - is the standard output.
+        estimate: tell the cost before the run starts, from timing a few gradients; not with --hosts.
+        hosts: run on many processes, each started with this line: auto where JAX detects them (SLURM, Open
+            MPI, Kubernetes, TPU pods), or address and port of the first process, as in node0:1234.
+        process: with an address, which process this is and of how many, as in 0/4.
     """
 
     store: Annotated[Path | None, default("runs/METHOD-DATA")] = None
     seed: int = 0
     start: Annotated[Path | None, default("none: fresh networks")] = None
     keep: int = 1
-    json: Annotated[Path | None, default("none")] = None
+    json: Json = None
     estimate: bool = True
+    hosts: Annotated[str | None, default("none: one process", "auto|ADDRESS:PORT")] = None
+    process: Annotated[str | None, default("detected", "NUMBER/COUNT")] = None
 
 
 def _sample(method: Any, target: Target, where: Where) -> None:
-    require_file("--json", where.json)
+    with joined(where.hosts, where.process) as crew:
+        mesh = None if where.hosts is None else engine.make_mesh(method.chains)
+        _drawn(method, target, where, mesh, crew)
+        crew.said()  # The others stay until the first one is done with its table.
+
+
+def _drawn(method: Any, target: Target, where: Where, mesh: Mesh | None, crew: Crew) -> None:
+    output = Output(where.json)
     start = None if where.start is None else Run(where.start).draws
-    posterior, dataset = target.posterior()
-    store = where.store or Path("runs") / re.sub("[:=,]", "-", f"{method.name}-{dataset.name}")
+    posterior, dataset = target.posterior(mesh)
+    store = where.store or Path("runs") / re.sub("[^\\w.-]", "-", f"{method.name}-{dataset.short_name}")
     console = Console(stderr=True)
-    if where.estimate and not (store.is_dir() and any(store.iterdir())):
+    if dataset.columns and crew.leads:
+        console.print(
+            f"{dataset.short_name}: {dataset.description}; {_parts(dataset)}", highlight=False, soft_wrap=True
+        )
+    if where.estimate and mesh is None and not (store.is_dir() and any(store.iterdir())):
         cost = engine.estimate(method, posterior)
         cost = dataclasses.replace(cost, disk=cost.disk // where.keep if where.keep > 0 else 0)
-        console.print(f"{method.name}: {cost}", highlight=False)
+        console.print(f"{method.name}: {cost}", highlight=False, soft_wrap=True)
     draws = engine.run(
         method,
         posterior,
@@ -59,16 +80,26 @@ def _sample(method: Any, target: Target, where: Where) -> None:
         store=store,
         start=start,
         keep=where.keep,
+        mesh=mesh,
         progress=True,
-        about={"data": dataset.name},
+        about=dataset.about,
     )
-    print(draws)
+    if not crew.leads:
+        return
+    output.line(draws)
     if draws.segments:
         report = Report.of({store.name: store}, dataset)
-        Console().print(report.comparison)
-        if where.json is not None:
-            report.write_numbers(where.json, symmetry=False)
-        print(f"for a page about it: symbayes report {store}")
+        output.show(report.comparison)
+        output.line(f"for a page about it: symbayes report {store}")
+        if output.wanted:
+            output.numbers(report.numbers(symmetry=False))
+
+
+def _parts(dataset: Dataset) -> str:
+    """How the rows of a table are used."""
+    parts = {"train": dataset.train, "validate": dataset.validation, "test": dataset.test}
+    inputs = f"{dataset.train.x.shape[1]} inputs predict {', '.join(dataset.targets)}"
+    return f"{inputs}; {', '.join(f'{len(part):,} rows {what}' for what, part in parts.items())}"
 
 
 def _sample_command(name: str, method: type[Method]) -> Any:

@@ -17,7 +17,7 @@ from symbayes.analyse.aligned import AlignedRun, align_run
 from symbayes.cli.evaluate import dataset_of
 from symbayes.cli.options import OneRun, default
 from symbayes.draws import Run
-from symbayes.engine.progress import bars
+from symbayes.engine.displays import bars
 
 INPUTS = 512
 """Training examples on which units and losses are compared."""

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
+from jax.sharding import Mesh
+
 from symbayes import data, networks
 from symbayes.cli.options import default, some_words
 from symbayes.posterior import Posterior, likelihoods, priors
@@ -17,6 +19,7 @@ from symbayes.posterior.priors import Prior
 from symbayes.specs import require, require_positive
 
 Law = Literal["normal", "laplace", "logistic", "student-t", "mixture"]
+Task = Literal["regression", "classification"]
 Noise = Literal["gaussian", "heteroscedastic"]
 
 LAWS: dict[Law, Callable[[float], Prior]] = {
@@ -36,7 +39,9 @@ class Target:
 
     Attributes:
         data: name of the dataset; `symbayes data list` shows them. Options follow a colon, as in
-            imdb:length=200 or uci-yacht:split=3.
+            imdb:length=200 or uci-yacht:split=3. Or a .csv, .npz or .parquet file of your own.
+        target: the column of that file to predict, or several; the other columns are the inputs.
+        task: whether that column holds numbers to predict or labels, where that is not plain.
         examples: condition on so many of the first training examples only.
         network: mlp, lenet, cnn, resnet20-frn, resnet18, alexnet, cnn-lstm, transformer, or one of your own
             as module:attribute.
@@ -59,6 +64,8 @@ class Target:
     """
 
     data: str = "digits"
+    target: Annotated[tuple[str, ...], some_words("COLUMN")] = ()
+    task: Annotated[Task | None, default("labels are words, and whole numbers of at most 20 values")] = None
     examples: Annotated[int | None, default("all")] = None
     network: str = "mlp"
     hidden: Annotated[tuple[int, ...] | None, default("32", "INT [INT ...]")] = None
@@ -73,10 +80,9 @@ class Target:
     precision: Precision = "float32"
     chunk: Annotated[int | None, default("what fits")] = None
 
-    def posterior(self) -> tuple[Posterior, data.Dataset]:
-        """The posterior, and the dataset that its training part comes from."""
-        limits = {} if self.examples is None else {"examples": self.examples}
-        dataset = data.load(self.data, None, **limits)
+    def posterior(self, mesh: Mesh | None = None) -> tuple[Posterior, data.Dataset]:
+        """The posterior, on a mesh if there is one, and the dataset that its training part comes from."""
+        dataset = self.dataset()
         require(len(dataset.train) > 0, f"{dataset.name} has a test part only, and nothing to train on")
         likelihood, sizes = self._likelihood(dataset)
         options = sizes | dict(_option(text) for text in self.option)
@@ -92,8 +98,19 @@ class Target:
             tempers=self.tempers,
             precision=self.precision,
             chunk=self.chunk,
+            mesh=mesh,
         )
         return posterior, dataset
+
+    def dataset(self) -> data.Dataset:
+        """What is conditioned on."""
+        options = {"examples": self.examples, "target": self.target or None, "task": self.task}
+        given = {name: value for name, value in options.items() if value is not None}
+        require(
+            data.names_a_file(self.data) or not {"target", "task"} & set(given),
+            f"--target and --task are for files, and {self.data} has its own target",
+        )
+        return data.load(self.data, None, **given)
 
     def _likelihood(self, dataset: data.Dataset) -> tuple[Likelihood, dict[str, Any]]:
         """The likelihood, and the sizes of the network that it needs."""

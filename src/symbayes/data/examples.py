@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,11 +21,16 @@ class Examples:
     `x` is float32 (images: n, height, width, channels in [0, 1]; tables: n, features) or int32
     (tokens: n, length); `y` is int32 labels (n,) or float32 targets (n, d), with positions between
     where each example has many: labels (n, ...), targets (n, ..., d).  Being a pytree, it may hold
-    tracers, so it checks nothing itself: `validate` does, once, where data is read.
+    tracers, so it checks nothing itself: `validate` does, once, where data is read.  Lists and tables become
+    arrays.
     """
 
     x: Any
     y: Any
+
+    def __post_init__(self) -> None:
+        for name in ("x", "y"):
+            object.__setattr__(self, name, _array(getattr(self, name)))
 
     def __len__(self) -> int:
         return int(self.x.shape[0])
@@ -45,6 +51,18 @@ class Examples:
             digest.update(f"{plain.dtype.str} {tuple(map(int, plain.shape))};".encode())
             digest.update(plain.data)
         return digest.hexdigest()
+
+
+def _array(values: Any) -> Any:
+    """A list, or a table or column of pandas, as an array of 32 bits; anything else as it is."""
+    if isinstance(values, list | tuple):
+        values = np.asarray(values)
+    elif hasattr(values, "to_numpy"):
+        values = values.to_numpy()
+    else:
+        return values
+    narrow = {"f": np.float32, "i": np.int32, "u": np.int32, "b": np.int32}
+    return values.astype(narrow[values.dtype.kind]) if values.dtype.kind in narrow else values
 
 
 def validate(x: np.ndarray, y: np.ndarray, classes: int | None) -> Examples:
@@ -96,6 +114,15 @@ class Scaling:
         """Back to the original units."""
         return z * self.scale + self.mean
 
+    def record(self) -> dict[str, list[float]]:
+        """As JSON."""
+        return {"mean": np.ravel(self.mean).tolist(), "scale": np.ravel(self.scale).tolist()}
+
+    @classmethod
+    def read(cls, recorded: Mapping[str, Any]) -> Scaling:
+        """From what `record` gave."""
+        return cls(np.array(recorded["mean"]), np.array(recorded["scale"]))
+
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
@@ -103,7 +130,9 @@ class Dataset:
 
     `classes` is None for regression.  Where inputs and targets were standardised, `input_scaling`
     and `target_scaling` say how: an RMSE times ``target_scaling.scale`` is in the original units.
-    `vocabulary` is the number of tokens where the inputs are texts.
+    `vocabulary` is the number of tokens where the inputs are texts.  `columns` are those of a table whose
+    rows the inputs were, and `targets` the names of what is predicted, where they are known.  `loadable` says
+    that the name alone loads it again.
     """
 
     name: str
@@ -116,6 +145,32 @@ class Dataset:
     input_scaling: Scaling | None = None
     target_scaling: Scaling | None = None
     vocabulary: int | None = None
+    columns: tuple[Any, ...] = ()
+    targets: tuple[str, ...] = ()
+    loadable: bool = True
+
+    def __repr__(self) -> str:
+        kind = "regression" if self.classes is None else f"{self.classes} classes"
+        parts = {"train": self.train, "validation": self.validation, "test": self.test}
+        sizes = ", ".join(f"{len(part):,} {name}" for name, part in parts.items() if len(part))
+        return f"Dataset({self.name!r}: {kind}, inputs {tuple(self.test.x.shape[1:])}, {sizes})"
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What a run notes of its data, so that it can be found again and predictions be read."""
+        from symbayes.data.columns import Preparation  # which needs the scaling above
+
+        named = {"data": self.name} if self.loadable else {"title": self.name}
+        return {**named, "preparation": Preparation.of(self).record()}
+
+    @property
+    def short_name(self) -> str:
+        """The name; of a file without its folder and its targets, as in ``houses`` or ``houses:split=1``."""
+        if not self.columns or not self.loadable:
+            return self.name
+        file, _, rest = self.name.rpartition("/")[2].partition(":")
+        kept = [option for option in rest.split(",") if not option.startswith(("target=", "task="))]
+        return ":".join([file.partition(".")[0], *([",".join(kept)] if any(kept) else [])])
 
     @property
     def sizes(self) -> dict[str, Any]:

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from symbayes.data.catalogue import CATALOGUE
 from symbayes.data.examples import Dataset
 from symbayes.data.folder import data_folder
 from symbayes.data.formats import DataFormatError
+from symbayes.data.own_files import load_file, names_a_file
 from symbayes.data.source import Entry, Source
 from symbayes.specs import did_you_mean
 
 LIMITS = ("examples", "test_examples")
 
 
-def load(name: str, root: str | Path | None = None, **options: int) -> Dataset:
+def load(name: str, root: str | Path | None = None, **options: Any) -> Dataset:
     """The dataset of that name, its files read from `root` (see `data_folder`) and verified.
 
     Options of every dataset: ``examples`` and ``test_examples`` (only so many of the first training
@@ -24,7 +26,12 @@ def load(name: str, root: str | Path | None = None, **options: int) -> Dataset:
     the owners' training set; 0 gives it whole), ``length`` (tokens per text), ``split`` (number of a
     train and test split).  They may stand in the name, ``"imdb:examples=1000,length=200"``, and do so
     in that of the dataset that is given back: its name alone loads it again.
+
+    The name may be that of a .csv, .tsv, .npz or .parquet file of your own; then the options are ``target``
+    (the column to predict, or several), ``task``, ``test``, ``validation`` and ``split`` as in `from_arrays`.
     """
+    if names_a_file(name):
+        return load_file(name, **options)
     name, options = parsed(name, options)
     entry = find(name)
     known = (*entry.options, *LIMITS)

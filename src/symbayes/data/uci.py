@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from symbayes.data.examples import Dataset, Examples, Scaling, validate
+from symbayes.data.columns import standardisation
+from symbayes.data.examples import Dataset, Examples, validate
 from symbayes.data.formats import DataFormatError, read_indices, read_npz, read_table
 from symbayes.data.source import Info
 
@@ -68,13 +69,6 @@ def standardised(info: Info, table: Table, split: int, validation: int | None) -
 
     train, held, test = part(train_rows), part(validation_rows), part(test_rows)
     return Dataset(info.name, train, held, test, None, (), info.description, inputs, targets)
-
-
-def standardisation(rows: np.ndarray) -> Scaling:
-    """Mean and standard deviation per column, in float64; a constant column keeps scale one."""
-    wide = rows.astype(np.float64)
-    constant = wide.max(axis=0) == wide.min(axis=0)
-    return Scaling(wide.mean(axis=0), np.where(constant, 1.0, wide.std(axis=0)))
 
 
 def packed_table(path: Path) -> Table:

@@ -9,7 +9,6 @@ from functools import cached_property
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy.linalg
 from jax.typing import ArrayLike
 from jaxtyping import Bool, Float64
 
@@ -114,9 +113,11 @@ class Gaussian(Distribution, kind="gaussian"):
         log_determinant = np.sum(np.log(variance))
         distance = np.sum(r**2, axis=-1)
         if self.rank:
+            from scipy.linalg import cho_solve  # slow to import
+
             half = self._whitened
             projected = (r @ half).reshape(-1, self.rank).T
-            y = scipy.linalg.cho_solve((self._cholesky, True), projected).T.reshape(*r.shape[:-1], self.rank)
+            y = cho_solve((self._cholesky, True), projected).T.reshape(*r.shape[:-1], self.rank)
             distance = np.sum((r - y @ half.T) ** 2, axis=-1) + np.sum(y**2, axis=-1)
             log_determinant += 2 * np.sum(np.log(np.diag(self._cholesky)))
         density = -0.5 * (distance + log_determinant + vary.sum() * np.log(2 * np.pi))

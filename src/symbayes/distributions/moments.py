@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-import scipy.linalg
 from jaxtyping import Float, Float64
 
 from symbayes.distributions.layout import Layout, walk
@@ -38,8 +37,7 @@ class Gram:
         self.fourth_powers += float(np.vdot(squares, squares))
 
     def basis(self, rank: int) -> Float64[np.ndarray, "draw rank"]:
-        last = self.draws - 1
-        return scipy.linalg.eigh(self.matrix, subset_by_index=[last - rank + 1, last])[1]
+        return leading_axes(self.matrix, rank)
 
     def shrinkage(self, variance: Float64[np.ndarray, " weight"]) -> float:
         """The share by which covariances are best shrunk to zero (Schäfer and Strimmer 2005, target D).
@@ -120,7 +118,13 @@ def leading_factors(
         projected[place] = (columns - found.mean[place]).T @ basis
     if basis.shape[1] == rank:
         return projected
-    size = basis.shape[1]
-    gram = (projected.T @ projected).astype(np.float64)
-    axes = scipy.linalg.eigh(gram, subset_by_index=[size - rank, size - 1])[1]
+    axes = leading_axes((projected.T @ projected).astype(np.float64), rank)
     return projected @ axes.astype(found.dtype)
+
+
+def leading_axes(matrix: Float64[np.ndarray, "n n"], rank: int) -> Float64[np.ndarray, "n rank"]:
+    """The eigenvectors of the largest eigenvalues of a symmetric matrix."""
+    from scipy.linalg import eigh  # slow to import
+
+    size = len(matrix)
+    return eigh(matrix, subset_by_index=[size - rank, size - 1])[1]

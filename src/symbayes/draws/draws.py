@@ -95,12 +95,14 @@ class Origin:
         posterior: what was drawn from.
         traces: statistics of every unit of the run, draws or not, each (chain, unit).
         distribution: what the method fitted, if anything.
+        found: what the chains had in common when the run ended, by name; another run can take it over.
     """
 
     config: Mapping[str, Any]
     posterior: Any
     traces: Mapping[str, np.ndarray] = field(default_factory=dict)
     distribution: Any = None
+    found: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -215,7 +217,10 @@ class Draws:
         return Draws(parts)
 
     def to_arviz(self) -> Any:
-        """An ArviZ DataTree with groups posterior and sample_stats (extra ``arviz``)."""
+        """For ArviZ: a DataTree (InferenceData, for versions below 1.0) with parameters and statistics.
+
+        ``symbayes.open(draws).to_arviz()`` also has the log likelihood, data and predictions.
+        """
         return export.to_arviz(self)
 
     def save(self, path: str | Path) -> None:

@@ -36,7 +36,7 @@ from symbayes.draws.draws import Draws
 PARTS = ("draws", "traces", "distribution", "state")
 """Folders with files of single blocks."""
 
-INFORMATIVE = ("versions", "created", "devices", "about", "derived_from")
+INFORMATIVE = ("versions", "created", "devices", "processes", "about", "derived_from")
 """Parts of a configuration that may differ when a run is resumed."""
 
 
@@ -153,6 +153,11 @@ class Run:
         return [entry["metrics"] for entry in self.entries]
 
     @property
+    def gradients(self) -> float:
+        """Gradients over all data that the run took so far, of all chains."""
+        return sum((entry["gradients"] for entry in self.entries), 0.0)
+
+    @property
     def traces(self) -> dict[str, np.ndarray]:
         """Statistics of every unit of the run, draws or not, each (chain, unit)."""
         parts: dict[str, list[np.ndarray]] = {}
@@ -194,6 +199,7 @@ class Run:
         distribution: Mapping[str, Any] | None = None,
         metrics: Mapping[str, float] | None = None,
         plan: Mapping[str, int] | None = None,
+        gradients: float = 0.0,
     ) -> None:
         """Make the next block durable: its files, then the journal line.
 
@@ -206,6 +212,7 @@ class Run:
             distribution: what was fitted, if anything.
             metrics: a few numbers to be shown.
             plan: how the phase is cut into blocks.
+            gradients: over all data, how many the block took of all chains.
         """
         block = self.blocks
         parts = {
@@ -219,6 +226,7 @@ class Run:
             "draws": count,
             "cursor": dict(cursor),
             "plan": dict(plan or {}),
+            "gradients": gradients,
             "metrics": dict(metrics or {}),
             **{
                 kind: None if arrays is None else self._write(f"{folder}/{block:06d}.safetensors", arrays)

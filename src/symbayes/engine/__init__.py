@@ -1,6 +1,7 @@
 """The engine: what a method is, how it is run, resumed and extended, what follows it, and where it runs."""
 
 from symbayes.engine.cost import Cost, estimate
+from symbayes.engine.crew import Elsewhere
 from symbayes.engine.job import Diverged
 from symbayes.engine.method import Method, method
 from symbayes.engine.observers import Moments, Observer, Predictions
@@ -12,6 +13,7 @@ from symbayes.engine.run import Stopped, run
 __all__ = [
     "Cost",
     "Diverged",
+    "Elsewhere",
     "Left",
     "Method",
     "Moments",

@@ -13,20 +13,27 @@ from symbayes.engine.loop import State
 from symbayes.engine.method import Method, kept_draws, phase_cost
 from symbayes.engine.plan import Cursor, Plan
 from symbayes.engine.start import Start
+from symbayes.engine.words import duration, size
 from symbayes.posterior import Posterior
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Gradients over all data (of all chains), seconds for them, and bytes of draws."""
+    """Gradients over all data (of all chains), seconds for them, and bytes of draws.
+
+    `adapts` says that the run itself may change how long its units are: the numbers are those of the settings
+    given.
+    """
 
     gradients: float
     seconds: float
     disk: int
+    adapts: bool = False
 
     def __str__(self) -> str:
+        about, until = ("about ", " unless adaptation changes it") if self.adapts else ("", "")
         return (
-            f"{self.gradients:,.0f} full-data gradients, about {duration(self.seconds)}, "
+            f"{about}{self.gradients:,.0f} full-data gradients, about {duration(self.seconds)}{until}, "
             f"{size(self.disk)} of draws"
         )
 
@@ -53,6 +60,7 @@ def estimate(method: Method, posterior: Posterior, block_steps: int | None = Non
         gradients=sum(phase.units * phase_cost(phase, posterior) for phase in job.phases) * method.chains,
         seconds=seconds,
         disk=draws * method.chains,
+        adapts=any(phase.units and phase.adapts for phase in job.phases),
     )
 
 
@@ -68,21 +76,3 @@ def _seconds_per_step(job: Job, number: int, state: State, plan: Plan) -> float:
 
     _, (seconds, steps) = block(), block()
     return seconds / steps
-
-
-def duration(seconds: float) -> str:
-    """As a person says it: 12 s, 4 min, 3.5 h, 2.1 days."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    if seconds < 5400:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h" if seconds < 172800 else f"{seconds / 86400:.1f} days"
-
-
-def size(count: int | float) -> str:
-    """As a person says it: 12 kB, 3.4 MB, 16 GB."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 999.5:
-            return f"{count:.3g} {unit}"
-        count /= 1000
-    return f"{count:.3g} TB"

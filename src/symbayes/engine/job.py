@@ -23,6 +23,7 @@ from jax.sharding import Mesh
 from symbayes.distributions import Mixture, from_arrays, to_arrays
 from symbayes.draws.draws import named_arrays
 from symbayes.engine import loop, placement, states
+from symbayes.engine.crew import Crew
 from symbayes.engine.loop import Record, State
 from symbayes.engine.method import Method
 from symbayes.engine.observers import Memory, Observer
@@ -55,6 +56,8 @@ class Block:
         seen: what observers took of it.
         distribution: what the phase that ends here has fitted, if anything.
         last: whether the run ends here.
+        whole: of several processes, the state as each can read it, if it is to be stored.
+        stops: of several processes, whether they stop after this.
     """
 
     phase: Phase
@@ -68,6 +71,8 @@ class Block:
     seen: Mapping[str, Any]
     distribution: Any = None
     last: bool = False
+    whole: State | None = None
+    stops: bool = False
 
 
 @dataclass
@@ -85,6 +90,7 @@ class Job:
     mesh: Mesh | None = None
     block_steps: int | None = None
     stopping: Callable[[], bool] = lambda: False
+    crew: Crew = field(default_factory=Crew)
     phases: tuple[Phase, ...] = field(init=False)
     slots: int = field(init=False)
     memories: dict[str, Memory] = field(init=False, default_factory=dict)
@@ -99,7 +105,7 @@ class Job:
     def begin(self, number: int, left: Left) -> tuple[State, Plan]:
         """The state with which a phase begins, and how it is cut into blocks."""
         state = self._placed(self._entered(number, left))
-        if left.chain is None and (bad := states.first_nonfinite(state.chain)) is not None:
+        if left.chain is None and (bad := states.first_nonfinite(self._readable(state.chain))) is not None:
             raise Diverged(
                 f"the start is not finite ({bad}): "
                 "check the scale of the inputs and of the prior, or give another start"
@@ -127,6 +133,10 @@ class Job:
 
     def _placed(self, state: State) -> State:
         return state if self.mesh is None else placement.place_state(state, self.mesh)
+
+    def _readable(self, tree: Any) -> Any:
+        """What this process can read; of several processes all take part."""
+        return tree if self.crew.alone else placement.gathered(tree, self.mesh)
 
     def form(self, number: int, plan: Plan) -> State:
         """Shapes and types of the state within a phase, without computing anything."""
@@ -176,13 +186,33 @@ class Job:
                 state, plan = self.begin(number, left or self.start.left)
                 cursor = Cursor(number, drawn=cursor.drawn)
             while cursor.unit < phase.units:
+                saves, stops = self._order(state)
                 made = self.advance(number, cursor, state, plan)
                 state, cursor = made.state, made.after
                 if cursor.unit == phase.units:
                     left = self.leave(number, state, left or self.start.left)
-                    fitted = left.distribution if phase.overrides("fit") else None
+                    fitted = self._readable(left.distribution) if phase.overrides("fit") else None
                     made = dataclasses.replace(made, distribution=fitted, last=number == last)
+                if not self.crew.alone:
+                    whole = self._readable(state) if saves or made.last else None
+                    made = dataclasses.replace(made, whole=whole, stops=stops)
                 yield made
+
+    def _order(self, state: State) -> tuple[bool, bool]:
+        """Of several processes, what the first decides before a block: whether the state after it is stored,
+        and whether all stop then."""
+        if self.crew.alone:
+            return False, False
+        if self.crew.leads:
+            stops = self.crew.asked_to_stop() or self.stopping()
+            saves = stops or self._due(state)
+            return self.crew.said((saves, stops))
+        saves, stops = self.crew.said(meanwhile=self._ask)
+        return saves, stops
+
+    def _ask(self) -> None:
+        if self.stopping():
+            self.crew.ask_to_stop()
 
     def restored(self, sink: Sink, memories: dict[str, Memory]) -> tuple[Cursor, Plan, State, Left]:
         """Where a run that was stopped goes on; the observers' `memories` are filled in."""
@@ -205,11 +235,13 @@ class Job:
         phase, before = self.phases[number], sum(earlier.units for earlier in self.phases[:number])
         units, after = plan.next(cursor, phase, self.slots)
         work = plan.work(cursor, units, phase, before, self.slots)
-        state, record = loop.advance(
+        state, record = loop.program(self.posterior, phase)(
             self.posterior, phase.arrays(), state, work, slots=self.slots, whole=plan.whole
         )
         complete = units if after.piece == 0 else []
         kept = work.kept[: len(complete)]
+        if not self.crew.alone:
+            record = self._readable(record.part(drawn=kept.any(), done=bool(complete)))
         seen = {o.name: o.look(self.posterior, record.variables) for o in self.observers if kept.any()}
         return Block(phase, plan, record, complete, kept, cursor.drawn, after, state, seen)
 
@@ -236,19 +268,29 @@ class Job:
             traces=traces if made.units else None,
             distribution=None if made.distribution is None else to_arrays(Mixture(made.distribution)),
             metrics={name: float(traces[name].mean(dtype=np.float64)) for name in shown},
+            gradients=self.gradients(made),
         )
         return memories
 
+    def gradients(self, made: Block) -> float:
+        """Over all data, what a block took of all chains."""
+        return int(made.record.steps) * made.phase.gradients_per_step(self.posterior) * self.method.chains
+
     def _state(self, made: Block, memories: dict[str, Memory]) -> dict[str, np.ndarray] | None:
         """What is needed to go on, if it is time to store it."""
+        if not self.crew.alone:
+            return None if made.whole is None else states.to_arrays((made.whole, memories))
         whole = (made.state, memories)
-        size = sum(leaf.nbytes for leaf in jax.tree.leaves(whole))
+        return states.to_arrays(whole) if self._due(whole, made.last or self.stopping()) else None
+
+    def _due(self, state: Any, anyway: bool = False) -> bool:
+        """Whether it is time to store the state, or has to be done anyway."""
+        size = sum(leaf.nbytes for leaf in jax.tree.leaves(state))
         now = time.monotonic()
-        soon = now - self._saved < size / STATE_BYTES_PER_SECOND
-        if soon and not made.last and not self.stopping():
-            return None
+        if now - self._saved < size / STATE_BYTES_PER_SECOND and not anyway:
+            return False
         self._saved = now
-        return states.to_arrays(whole)
+        return True
 
     def _require_finite(self, block: int, arrays: Any) -> None:
         if (bad := states.first_nonfinite(arrays)) is not None:

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 from symbayes.engine.phase import Left, Phase, Tick
 from symbayes.engine.plan import UNITS, Work
 from symbayes.posterior import Posterior
+from symbayes.posterior.numerics import COMPILED_SOON
 from symbayes.pytrees import pytree
 
 LOOPS_ON_DEVICE: Any = {
@@ -26,6 +27,9 @@ LOOPS_ON_DEVICE: Any = {
 }
 """Compiler options: a GPU then runs loops of traced length by itself, where it would else ask the host before
 every step.  Other devices do not look at them."""
+
+SHORT = 100_000
+"""Steps of a phase of fixed length up to which its programs are compiled by `COMPILED_SOON`."""
 
 ENTER = 2**32 - 2
 """Stream of a phase's `enter`, counted downwards: units are counted upwards from 0, and fresh variables have
@@ -51,11 +55,20 @@ class State:
 @pytree
 @dataclass(frozen=True)
 class Record:
-    """What a block made: draws (chain, slot), their own statistics, and those of every unit (chain, unit)."""
+    """What a block made: draws (chain, slot), their own statistics, and those of every unit (chain, unit).
+
+    `steps` counts those of its loops, in which all chains step together.
+    """
 
     variables: Any
     drawn: dict[str, jax.Array]
     traces: dict[str, jax.Array]
+    steps: Any = 0
+
+    def part(self, drawn: bool, done: bool) -> Record:
+        """The same without draws where none were drawn, and without traces where no unit is done."""
+        draws = (self.variables, self.drawn) if drawn else ({}, {})
+        return Record(*draws, self.traces if done else {}, self.steps)
 
 
 def chain_keys(key: jax.Array, chains: int) -> jax.Array:
@@ -69,14 +82,14 @@ def fresh_variables(posterior: Posterior, key: jax.Array, chains: int) -> Any:
     return jax.vmap(posterior.init)(chain_keys(key, chains))
 
 
-@jax.jit
+@functools.partial(jax.jit, compiler_options=COMPILED_SOON)
 def enter(posterior: Posterior, phase: Phase, left: Left, key: Any, number: Any) -> State:
     """The state with which phase `number` begins."""
     chains = jax.tree.leaves(left.variables)[0].shape[0]
-    keys = chain_keys(jax.random.wrap_key_data(key), chains)
-    keys = jax.vmap(lambda k: jax.random.fold_in(k, jnp.uint32(ENTER) - number))(keys)
-    shared = phase.begin(posterior, left)
-    each = Left(variables=0, chain=0, shared=None, distribution=0)
+    own, stream = jax.random.wrap_key_data(key), jnp.uint32(ENTER) - number
+    keys = jax.vmap(lambda k: jax.random.fold_in(k, stream))(chain_keys(own, chains))
+    shared = phase.begin(posterior, left, Tick(jax.random.fold_in(own, stream), jnp.int32(0)))
+    each = Left(variables=0, chain=0, shared=None, distribution=0, found=None)
 
     def chain(left: Left, key: jax.Array) -> Any:
         return phase.enter(posterior, shared, left, Tick(key, jnp.int32(0)))
@@ -123,21 +136,37 @@ def advance(
 
     def unit(i: jax.Array, carry: Any) -> Any:
         chain, shared, flight, record = carry
-        chain, shared, flight, statistics = units.do(i, chain, shared, flight)
+        chain, shared, flight, statistics, steps = units.do(i, chain, shared, flight)
         variables, drawn = units.draw(i, chain, shared)
         place, own = work.places[i], (record.variables, record.drawn)
         # What is not kept goes to one slot beyond the last: a branch would copy the buffers.
-        own, drawn = jax.tree.map(lambda to, new: to.at[:, place].set(new), own, (variables, drawn))
+        variables, drawn = jax.tree.map(lambda to, new: to.at[:, place].set(new), own, (variables, drawn))
         traces = jax.tree.map(lambda to, new: to.at[:, i].set(new), record.traces, statistics)
-        return chain, shared, flight, Record(own, drawn, traces)
+        return chain, shared, flight, Record(variables, drawn, traces, record.steps + steps)
 
     carry = (state.chain, state.shared, state.flight)
     made = jax.eval_shape(lambda: units.draw(0, state.chain, state.shared))
     statistics = jax.eval_shape(lambda: units.do(0, *carry)[3])
     variables, drawn = _room(made, chains, slots + 1)
-    record = Record(variables, drawn, _room(statistics, chains, UNITS))
+    record = Record(variables, drawn, _room(statistics, chains, UNITS), jnp.int32(0))
     chain, shared, flight, record = jax.lax.fori_loop(0, work.count, unit, (*carry, record))
     return State(state.key, chain, shared, flight), record
+
+
+advance_soon = jax.jit(
+    advance.__wrapped__,  # pyright: ignore[reportAttributeAccessIssue]
+    static_argnames=("slots", "whole"),
+    compiler_options=LOOPS_ON_DEVICE | COMPILED_SOON,
+)
+
+
+def program(posterior: Posterior, phase: Phase) -> Any:
+    """`advance`, or for a short phase on a GPU the same compiled sooner.
+
+    A phase that may grow later is always compiled in one way, so that its draws stay the same.
+    """
+    steps = 0 if phase.open_ended else phase.units * phase.expected_steps(posterior)
+    return advance_soon if 0 < steps <= SHORT and jax.default_backend() == "gpu" else advance
 
 
 def _room(like: Any, chains: int, count: int) -> Any:
@@ -155,14 +184,16 @@ class _Units:
     whole: bool
     key: jax.Array
 
-    def do(self, i: Any, chain: Any, shared: Any, flight: Any) -> tuple[Any, Any, Any, dict[str, jax.Array]]:
-        """Unit `i` of the block, or its piece: chain, shared, flight, and statistics."""
+    def do(
+        self, i: Any, chain: Any, shared: Any, flight: Any
+    ) -> tuple[Any, Any, Any, dict[str, jax.Array], jax.Array]:
+        """Unit `i` of the block, or its piece: chain, shared, flight, statistics, and how many steps."""
         flies = self.phase.overrides("open")
         keys, tick = self._tick(i, chain)
         flight = self._opened(keys, tick, chain, shared, flight) if flies else chain
-        flight = self._flown(keys, tick, shared, flight)
+        flight, steps = self._flown(keys, tick, shared, flight)
         chain, shared, statistics = self._closed(keys, tick, chain, shared, flight)
-        return chain, shared, flight if flies and not self.whole else None, statistics
+        return chain, shared, flight if flies and not self.whole else None, statistics, steps
 
     def draw(self, i: Any, chain: Any, shared: Any) -> tuple[Any, dict[str, jax.Array]]:
         """The draws at the end of unit `i`, where it is kept."""
@@ -193,8 +224,8 @@ class _Units:
 
         return opened() if self.whole else jax.lax.cond(self.work.begins, opened, lambda: flight)
 
-    def _flown(self, keys: jax.Array, tick: Tick, shared: Any, flight: Any) -> Any:
-        """The steps of this piece."""
+    def _flown(self, keys: jax.Array, tick: Tick, shared: Any, flight: Any) -> tuple[Any, jax.Array]:
+        """The flight after the steps of this piece, and how many they were."""
         begin, end = self.work.span(self.phase.steps(self.posterior, shared))
         order = self._order(keys)
 
@@ -209,7 +240,7 @@ class _Units:
             return jax.vmap(one, in_axes=axes)(flight, ticks)
 
         if not self.phase.overrides("going"):
-            return jax.lax.fori_loop(begin, end, step, flight)
+            return jax.lax.fori_loop(begin, end, step, flight), jnp.int32(end - begin)
 
         def going(flight: Any) -> jax.Array:
             return jax.vmap(self.phase.going)(flight)
@@ -224,7 +255,8 @@ class _Units:
         def more(carry: Any) -> jax.Array:
             return (carry[0] < end) & jnp.any(going(carry[1]))
 
-        return jax.lax.while_loop(more, guarded, (jnp.asarray(begin, jnp.int32), flight))[1]
+        last, flight = jax.lax.while_loop(more, guarded, (jnp.asarray(begin, jnp.int32), flight))
+        return flight, last - begin
 
     def _order(self, keys: jax.Array) -> jax.Array | None:
         """The order of the examples in this unit, another one for every chain."""

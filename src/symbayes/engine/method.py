@@ -45,6 +45,8 @@ class Method:
     """Options with which its command is shown in the help."""
     extends: ClassVar[str | None] = None
     """The field with more of which a run goes on, if its last phase is open-ended."""
+    finds: ClassVar[tuple[str, ...]] = ()
+    """Fields that may stay open (None): the run finds them, or takes them from the run it starts from."""
 
     chains: int
 

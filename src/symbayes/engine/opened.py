@@ -16,13 +16,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from symbayes import data, networks, specs, symmetry
+from symbayes.data.columns import is_table
 from symbayes.distributions import Distribution, from_arrays
 from symbayes.draws import Draws, Run, RunError
+from symbayes.draws.export import to_arviz
 from symbayes.engine.predictions import recalled
+from symbayes.engine.summary import Summary
 from symbayes.networks import Network
 from symbayes.posterior import Posterior, Predictive, likelihoods, priors
 from symbayes.posterior.likelihoods import Likelihood
-from symbayes.posterior.prediction import predict, predictions
+from symbayes.posterior.prediction import log_likelihoods, predict, predictions
 from symbayes.posterior.priors import Prior
 from symbayes.symmetry import Symmetry
 
@@ -57,9 +60,15 @@ class Opened:
         return self.config["method"]["kind"]
 
     @property
-    def about(self) -> Mapping[str, str]:
+    def about(self) -> Mapping[str, Any]:
         """Notes kept with the run, such as the name of its dataset."""
         return self.config.get("about", {})
+
+    @functools.cached_property
+    def preparation(self) -> data.Preparation:
+        """How the run's data were made inputs and targets, as far as it notes that."""
+        noted = self.about.get("preparation")
+        return data.Preparation() if noted is None else data.Preparation.read(noted)
 
     @property
     def train_checksum(self) -> str:
@@ -89,15 +98,27 @@ class Opened:
     @functools.cached_property
     def variables(self) -> Any:
         """Fresh variables of the network."""
-        return self.network.init(jax.random.key(0), self.example)
+        return fresh(self.network, self.example)
 
     @functools.cached_property
     def group(self) -> Symmetry:
         """The symmetries of the network, found in its program."""
-        return symmetry.discover(self.network.apply, self.variables, self.example)
+        return group_of(self.network, self.example.shape, self.example.dtype)
+
+    def summary(self) -> Summary:
+        """What the run is, whether it has ended, and whether to trust it."""
+        return Summary.of(self)
 
     def predict(self, x: Any) -> Predictive:
-        """The predictive distribution of every draw; of a folder's it is kept for the next time."""
+        """The predictive distribution of every draw; of a folder's it is kept for the next time.
+
+        `x` are inputs as the network takes them; or a table, of pandas or a mapping, with the columns of the
+        training data: then it is prepared as those were, and the predictions are in the targets' own units.
+        """
+        if is_table(x):
+            predictive = self.predict(self.preparation.rows(x))
+            scaling = self.preparation.outputs
+            return predictive if scaling is None else predictive.unscaled(scaling)
         if self.path is None:
             return predict(self.network, self.likelihood, self.draws, x)
         inputs = np.asarray(x)
@@ -110,6 +131,41 @@ class Opened:
             lambda: predictions(self.network, self.likelihood, self.draws, inputs),
         )
         return self.likelihood.predictive(values)
+
+    def to_arviz(
+        self, *, log_likelihood: bool = True, posterior_predictive: bool = True, x: Any = None, seed: int = 0
+    ) -> Any:
+        """For ArviZ: a DataTree, or InferenceData for versions below 1.0 (extra ``arviz``).
+
+        Beside parameters and statistics it has the training targets, their log likelihood under every draw
+        (for ``az.loo``), targets drawn from the predictive at the training inputs, and, where new inputs `x`
+        are given, predictions at those.
+        """
+        groups: dict[str, np.ndarray] = {}
+        if log_likelihood or posterior_predictive:
+            train = jax.tree.map(np.asarray, self.posterior.train)
+            groups["observed_data"] = train.y
+            if log_likelihood:
+                found = log_likelihoods(self.network, self.likelihood, self.draws, train)
+                groups["log_likelihood"] = found
+            if posterior_predictive:
+                groups["posterior_predictive"] = self.predict(train.x).sample_each(seed)
+        if x is not None:
+            groups["predictions"] = self.predict(x).sample_each(seed + 1)
+        return to_arviz(self.draws, groups)
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def fresh(network: Network, example: jax.Array) -> Any:
+    """Fresh variables of a network, made by one program."""
+    return network.init(jax.random.key(0), example)
+
+
+@functools.lru_cache(maxsize=16)
+def group_of(network: Network, shape: tuple[int, ...], dtype: Any) -> Symmetry:
+    """The symmetries of a network for inputs of this form; of runs of equal networks they are found once."""
+    example = jnp.zeros(shape, dtype)
+    return symmetry.discover(network.apply, fresh(network, example), example)
 
 
 Source = str | Path | Run | Draws | Opened

@@ -77,19 +77,22 @@ class Tick:
 class Left:
     """What a phase finds: all that the one before left, or the run's start.
 
-    In `begin`, all but `shared` have a leading axis over chains.
+    In `begin`, all but `shared` and `found` have a leading axis over chains.
 
     Attributes:
         variables: where the chain is.
         chain: the state of the chain; None at the start of a run.
         shared: what the chains had in common; None at the start of a run.
         distribution: what was fitted last, if anything.
+        found: at the start of a run from draws of another of the same method, what the chains of that one
+            had in common when it ended, by name.
     """
 
     variables: Any
     chain: Any = None
     shared: Any = None
     distribution: Any = None
+    found: Any = None
 
 
 @pytree
@@ -114,8 +117,8 @@ class Phase:
     units: int
     batch: int | None = None
 
-    def begin(self, posterior: Posterior, left: Left) -> Shared:
-        """What all chains have in common, when the phase begins."""
+    def begin(self, posterior: Posterior, left: Left, tick: Tick) -> Shared:
+        """What all chains have in common, when the phase begins; the key is the phase's own."""
         return None
 
     def enter(self, posterior: Posterior, shared: Shared, left: Left, tick: Tick) -> Chain:
@@ -129,6 +132,11 @@ class Phase:
     def expected_steps(self, posterior: Posterior) -> int:
         """Steps in a unit as far as they are known before the run."""
         return int(self.steps(posterior, None))
+
+    @property
+    def adapts(self) -> bool:
+        """Whether it may change how many steps a unit has."""
+        return self.overrides("learn") and self.overrides("expected_steps")
 
     def gradients_per_step(self, posterior: Posterior) -> float:
         """What a step costs, in gradients over all data."""

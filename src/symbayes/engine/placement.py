@@ -7,6 +7,7 @@ rest; the program is the same on one device and on many.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -15,6 +16,7 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from symbayes.engine.crew import local
 from symbayes.engine.loop import State
 from symbayes.posterior import Posterior
 from symbayes.specs import require
@@ -36,10 +38,7 @@ def make_mesh(chains: int, devices: Sequence[Any] | None = None, data: int | Non
 
 def place_posterior(posterior: Posterior, mesh: Mesh) -> Posterior:
     """The posterior with its examples spread over the mesh's data axis."""
-    posterior = posterior.with_chunks_of(multiple=mesh.shape["data"])
-    posterior.spread = mesh.shape["chain"] > 1
-    posterior.chunks = jax.device_put(posterior.chunks, NamedSharding(mesh, PartitionSpec(None, "data")))
-    return posterior
+    return posterior.spread(mesh)
 
 
 def place_state(state: State, mesh: Mesh) -> State:
@@ -47,11 +46,47 @@ def place_state(state: State, mesh: Mesh) -> State:
     everywhere = NamedSharding(mesh, PartitionSpec())
     over_chains = NamedSharding(mesh, PartitionSpec("chain"))
     return State(
-        key=jax.device_put(state.key, everywhere),
-        chain=jax.device_put(state.chain, over_chains),
-        shared=jax.device_put(state.shared, everywhere),
-        flight=jax.device_put(state.flight, over_chains),
+        key=_placed(state.key, everywhere),
+        chain=_placed(state.chain, over_chains),
+        shared=_placed(state.shared, everywhere),
+        flight=_placed(state.flight, over_chains),
     )
+
+
+def _placed(tree: Any, sharding: NamedSharding) -> Any:
+    """A tree of arrays that every process has, or that span processes, where they belong."""
+
+    def place(leaf: Any) -> jax.Array:
+        if sharding.is_fully_addressable or _spans_processes(leaf):
+            return jax.device_put(leaf, sharding)
+        # `device_put` would send the whole array round to see that all processes have the same.
+        array = np.asarray(leaf)
+        return jax.make_array_from_callback(array.shape, sharding, lambda index: array[index])
+
+    return jax.tree.map(place, tree)
+
+
+def gathered(tree: Any, mesh: Mesh | None) -> Any:
+    """The same tree, with what is spread over processes whole on every device, so that each can read it.
+
+    A collective operation: all processes of the mesh take part, in the same order among their programs.
+    """
+    leaves, structure = jax.tree.flatten(tree)
+    apart = [n for n, leaf in enumerate(leaves) if _spans_processes(leaf) and not leaf.is_fully_replicated]
+    if mesh is None or not apart:
+        return tree
+    for number, whole in zip(apart, _whole(mesh)([leaves[n] for n in apart]), strict=True):
+        leaves[number] = whole
+    return jax.tree.unflatten(structure, leaves)
+
+
+def _spans_processes(leaf: Any) -> bool:
+    return isinstance(leaf, jax.Array) and not leaf.is_fully_addressable
+
+
+@functools.lru_cache(maxsize=8)
+def _whole(mesh: Mesh) -> Any:
+    return jax.jit(lambda arrays: arrays, out_shardings=NamedSharding(mesh, PartitionSpec()))
 
 
 def require_fits(mesh: Mesh, chains: int) -> None:
@@ -64,4 +99,10 @@ def require_fits(mesh: Mesh, chains: int) -> None:
         chains % mesh.shape["chain"] == 0,
         f"{chains} chains do not divide among the {mesh.shape['chain']} devices of the mesh's chain axis: "
         "use a multiple of it",
+    )
+    left_out = set(range(jax.process_count())) - {device.process_index for device in mesh.devices.flat}
+    require(
+        not left_out or local(mesh),
+        f"the mesh has no device of process {min(left_out, default=0)}: "
+        "make it of all devices, with symbayes.make_mesh(chains), or of one process's own",
     )

@@ -1,129 +1,107 @@
-"""Progress with rate and time left, and stopping cleanly on Ctrl-C."""
+"""How far a run is: gradients done and expected, rate and time left; and stopping cleanly on Ctrl-C.
+
+Gradients are counted, not planned: adaptation changes how long units are, so what is still to come is taken
+to cost what the last block's units did, and the estimate is corrected as the run goes.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import signal
-import sys
 import threading
-from collections.abc import Iterator, Mapping
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TaskProgressColumn,
-    TextColumn,
-    TimeRemainingColumn,
-)
-from rich.table import Column
-from rich.text import Text
+import jax
 
+from symbayes.engine.displays import Display, Standing, display
 from symbayes.engine.job import Block, Job
 from symbayes.engine.method import phase_cost
 from symbayes.engine.plan import Cursor
 from symbayes.engine.sinks import Sink
 
-REFRESHES = 2
-"""How often a second the bar is drawn: each time takes a core from the run for about a millisecond."""
-
-NARROW, WIDE = 50, 80
-"""Columns of a terminal that has room for the rate, and for numbers about the last block."""
+WINDOW = 30.0
+"""Seconds over which the rate is taken."""
 
 
-def bars(*columns: ProgressColumn, visible: bool = True) -> Progress:
-    """Bars on the standard error: what is done, how far it is, and these columns."""
-    return Progress(
-        TextColumn("[bold]{task.description:<9}"),
-        BarColumn(bar_width=16),
-        *columns,
-        console=Console(stderr=True),
-        refresh_per_second=REFRESHES,
-        disable=not visible,
-    )
+class Meter:
+    """Counts the gradients of a run and tells a display how far it is."""
 
-
-class WordColumn(ProgressColumn):
-    """What the time beside it is: that left, or at the end that taken."""
-
-    def render(self, task: Task) -> Text:
-        return Text("took" if task.finished else "left", style="dim")
-
-
-class RateColumn(ProgressColumn):
-    """Full-data gradients per second, over all chains."""
-
-    def render(self, task: Task) -> Text:
-        speed = task.finished_speed or task.speed
-        return Text("" if not speed else f"{speed:,.0f} grad/s", style="dim")
-
-
-class Bar:
-    """A progress bar over the gradients of a run; silent where it is not wanted.
-
-    How long a phase's units are is known when it begins: until then they count as expected.
-    """
-
-    def __init__(self, job: Job, into: Sink, visible: bool) -> None:
-        self._job = job
-        self._costs = [phase_cost(phase, job.posterior) for phase in job.phases]
-        self._done = self._at(Cursor.read(into.entries[-1]["cursor"]) if into.blocks else Cursor(), 1)
-        self._progress = bars(
-            TaskProgressColumn(),
-            WordColumn(),
-            TimeRemainingColumn(compact=True, elapsed_when_finished=True),
-            *self._details(),
-            visible=visible and self.share < 1,
-        )
-        self._task = self._progress.add_task(job.method.name, total=self._total, note="")
-        self._progress.update(self._task, completed=self._done)
-
-    @property
-    def _total(self) -> float:
-        last = len(self._costs) - 1
-        return self._at(Cursor(last, self._job.phases[last].units), 1)
+    def __init__(
+        self,
+        job: Job,
+        into: Sink,
+        progress: bool | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        shown: Display | None = None,
+    ) -> None:
+        self._job, self._clock = job, clock
+        self._costs = [phase_cost(phase, job.posterior) * job.method.chains for phase in job.phases]
+        self._programs = [jax.tree.structure(phase) for phase in job.phases]
+        self._done = into.gradients
+        begin = Cursor.read(into.entries[-1]["cursor"]) if into.blocks else Cursor()
+        self._coming = self._after(begin, 1)
+        self._began = self._clock()
+        self._seen = deque([(self._began, self._done)])
+        self._shown = shown or display(job.method.name, progress if self._coming else False)
 
     @property
     def share(self) -> float:
         """How much of the run is done."""
-        return self._done / max(self._total, 1e-9)
+        return self._done / max(self._done + self._coming, 1e-9)
 
-    def _at(self, cursor: Cursor, pieces: int) -> float:
-        """Gradients of all chains up to here."""
-        before = sum(
-            cost * phase.units
-            for cost, phase in zip(self._costs[: cursor.phase], self._job.phases, strict=False)
-        )
-        here = self._costs[cursor.phase] * (cursor.unit + cursor.piece / pieces)
-        return (before + here) * self._job.method.chains
+    @property
+    def rate(self) -> float | None:
+        """Gradients over all data per second, of all chains; None before any is done."""
+        (begin, before), (end, after) = self._seen[0], self._seen[-1]
+        return (after - before) / (end - begin) if after > before and end > begin else None
 
-    def _details(self) -> list[ProgressColumn]:
-        """What there is room for beside the bar."""
-        rate = RateColumn(table_column=Column(no_wrap=True))
-        note = TextColumn("[dim]{task.fields[note]}", table_column=Column(no_wrap=True, overflow="ellipsis"))
-        width = Console(stderr=True).width
-        return [rate, note] if width >= WIDE else [rate] if width >= NARROW else []
+    def standing(self, note: str = "") -> Standing:
+        """What is told of the run now."""
+        rate = self.rate
+        left = None if rate is None else self._coming / rate
+        return Standing(self._done, self._done + self._coming, rate, left, self._clock() - self._began, note)
 
-    def __enter__(self) -> Bar:
-        self._progress.start()
+    def __enter__(self) -> Meter:
+        self._shown.begin(self.standing())
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._progress.stop()
+        self._shown.end(self.standing())
 
-    def step(self, made: Block, metrics: Mapping[str, float]) -> None:
-        """One more block is done."""
-        self._costs[made.after.phase] = made.plan.steps * made.phase.gradients_per_step(self._job.posterior)
-        self._done = self._at(made.after, made.plan.pieces)
-        note = "  ".join(f"{name.replace('_', ' ')} {value:.2g}" for name, value in metrics.items())
-        self._progress.update(self._task, total=self._total, completed=self._done, note=note)
+    def step(self, made: Block, entry: Mapping[str, Any]) -> None:
+        """One more block is done, which the journal tells of as `entry`."""
+        self._learn(made, entry["gradients"])
+        self._done += entry["gradients"]
+        self._coming = self._after(made.after, made.plan.pieces)
+        now = self._clock()
+        # The first block was compiled too: the rate is that of those after it, once there are some.
+        if len(self._seen) > 1 and self._seen[0][0] == self._began:
+            self._seen.popleft()
+        self._seen.append((now, self._done))
+        while len(self._seen) > 2 and self._seen[1][0] < now - WINDOW:
+            self._seen.popleft()
+        metrics = entry["metrics"].items()
+        self._shown.step(
+            self.standing("  ".join(f"{name.replace('_', ' ')} {value:.2g}" for name, value in metrics))
+        )
 
+    def _learn(self, made: Block, gradients: float) -> None:
+        """What a unit costs, from the block at hand; phases that run the same program cost the same."""
+        units = len(made.units) if made.plan.whole else 1 / made.plan.pieces
+        program = self._programs[made.after.phase]
+        for number in range(made.after.phase, len(self._costs)):
+            if self._programs[number] == program:
+                self._costs[number] = gradients / units
 
-def wanted(progress: bool | None) -> bool:
-    """Show progress if asked to, and by default where a person is looking."""
-    return sys.stderr.isatty() if progress is None else progress
+    def _after(self, cursor: Cursor, pieces: int) -> float:
+        """Gradients of all chains from here on."""
+        phases = self._job.phases
+        here = phases[cursor.phase].units - cursor.unit - cursor.piece / pieces
+        later = range(cursor.phase + 1, len(phases))
+        return self._costs[cursor.phase] * here + sum(self._costs[n] * phases[n].units for n in later)
 
 
 class Interrupt:

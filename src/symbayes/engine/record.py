@@ -41,6 +41,23 @@ def configuration(
         "derived_from": str(start.path) if isinstance(start, Draws) and start.path else None,
         "versions": specs.installed_versions(),
         "devices": [jax.local_devices()[0].device_kind, 1 if mesh is None else mesh.size],
+        "processes": 1 if mesh is None else len({device.process_index for device in mesh.devices.flat}),
+    }
+
+
+def agreed(config: dict[str, Any], mesh: Mesh | None, store: Any, block_steps: int | None) -> dict[str, Any]:
+    """What all processes of a run must have in common, by the names that a user has for it."""
+    posterior = {key: value for key, value in config["posterior"].items() if key != "train"}
+    return {
+        "the method": [config["method"], config["units"], block_steps],
+        "the seed": config["seed"],
+        "the data": config["posterior"]["train"],
+        "the posterior": posterior,
+        "the start": config["start"],
+        "the observers": [config["observers"], config["keep"]],
+        "whether to store": store is not None,
+        "the mesh": None if mesh is None else [[d.id for d in row] for row in mesh.devices],
+        "the versions": config["versions"],
     }
 
 

@@ -16,12 +16,13 @@ from symbayes import specs
 from symbayes.distributions import from_arrays
 from symbayes.draws import Draws, Origin, Run
 from symbayes.engine import placement
+from symbayes.engine.crew import joined, require_agreement
 from symbayes.engine.job import Diverged, Job
 from symbayes.engine.method import Method
 from symbayes.engine.observers import Observer
-from symbayes.engine.progress import Bar, interrupt_after_block, wanted
-from symbayes.engine.record import configuration
-from symbayes.engine.sinks import Sink, sink
+from symbayes.engine.progress import Meter, interrupt_after_block
+from symbayes.engine.record import agreed, configuration
+from symbayes.engine.sinks import MemorySink, Sink, require_shared, sink
 from symbayes.engine.start import Start
 from symbayes.networks import require_storable
 from symbayes.posterior import Posterior
@@ -45,7 +46,7 @@ def run(
     keep: int = 1,
     mesh: Mesh | None = None,
     progress: bool | None = None,
-    about: Mapping[str, str] | None = None,
+    about: Mapping[str, Any] | None = None,
     block_steps: int | None = None,
 ) -> Draws:
     """Draw from the posterior.
@@ -61,8 +62,11 @@ def run(
         observers: what follows the run; their results are in the draws' `observed`.
         keep: keep every `keep`-th draw; 0 keeps none, for runs that are only observed.
         mesh: devices with axes ``chain`` and ``data``, from `make_mesh`; one device if not given.
-        progress: show a progress bar; by default where a person is looking.
-        about: notes kept with the run, such as the name of the dataset.
+        progress: show how far the run is, in a terminal or a notebook with a bar; by default there, and
+            elsewhere as a line every half minute to the logger ``symbayes``.  True prints these lines where
+            nobody listens to that logger; False is silent.
+        about: notes kept with the run: ``dataset.about`` tells by which name its data are found again, and
+            how tables become inputs.
         block_steps: steps between two saves; by default about a second of work.  It changes no draw.
     """
     require_kind("the method", method, "resolve", "phases", example="HMC(step_size=1e-3)")
@@ -80,31 +84,39 @@ def run(
     require_counts(block_steps=1 if block_steps is None else block_steps)
     if mesh is not None:
         placement.require_fits(mesh, method.chains)
-        posterior = placement.place_posterior(posterior, mesh)
     if store is not None:
         require_storable(posterior.network)
-    method = _resolved(method, posterior, store)
-    begins = Start(posterior, int(seed), method.chains, start)
-    job = Job(method, posterior, begins, tuple(observers), keep, mesh, block_steps)
-    config = configuration(method, job.phases, posterior, seed, start, observers, keep, mesh)
-    config |= {"about": dict(about or {})}
-    with sink(store, config, _grows(job)) as into:
-        _work(job, into, store, progress)
-        for warning in method.review(into.traces):
+    with joined(mesh) as crew:
+        if store is not None and not crew.alone:
+            require_shared(crew, store)
+        given = posterior
+        if mesh is not None:
+            posterior = placement.place_posterior(posterior, mesh)
+        method = _resolved(method, posterior, store)
+        begins = Start(posterior, int(seed), method.chains, start, type(method).__name__)
+        job = Job(method, posterior, begins, tuple(observers), keep, mesh, block_steps, crew=crew)
+        config = configuration(method, job.phases, posterior, seed, start, observers, keep, mesh)
+        require_agreement(crew, agreed(config, mesh, store, block_steps))
+        config |= {"about": dict(about or {})}
+        with sink(store, config, _grows(job), crew) as into:
+            _work(job, into, store, progress)
+        for warning in method.review(into.traces) if crew.leads else ():
             warnings.warn(warning, stacklevel=2)
         fitted = None if into.distribution is None else from_arrays(into.distribution)
-        origin = Origin(config, posterior, into.traces, fitted)
-        return dataclasses.replace(into.draws, origin=origin)
+        found = into.found if isinstance(into, MemorySink) else {}
+        return dataclasses.replace(into.draws, origin=Origin(config, given, into.traces, fitted, found))
 
 
 def _work(job: Job, into: Sink, store: str | Path | None, progress: bool | None) -> None:
     """All blocks that are missing, and what the observers made of them."""
-    with interrupt_after_block() as interrupt, Bar(job, into, wanted(progress)) as bar:
+    shown = progress if job.crew.leads else False
+    with interrupt_after_block() as interrupt, Meter(job, into, shown) as meter:
         job.stopping = lambda: interrupt.asked
         for made, _ in job.work(into):
-            bar.step(made, into.entries[-1]["metrics"])
-            if interrupt.asked and not made.last and into.entries[-1]["state"]:
-                raise Stopped(_stopped_message(bar.share, store))
+            meter.step(made, into.entries[-1])
+            stops = interrupt.asked if job.crew.alone else made.stops
+            if stops and not made.last and into.entries[-1]["state"]:
+                raise Stopped(_stopped_message(meter.share, store))
     # Also of a run that had ended already: it may have been killed before it came to this.
     for observer in job.observers:
         into.save_observed(observer.name, observer.finish(job.memories[observer.name]))

@@ -12,7 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from symbayes import trees
-from symbayes.draws import Draws
+from symbayes.draws import Draws, Run
+from symbayes.engine import states
 from symbayes.engine.loop import fresh_variables
 from symbayes.engine.phase import Left
 from symbayes.posterior import Posterior
@@ -27,6 +28,8 @@ class Start:
     seed: int
     chains: int
     given: Any = None
+    method: str = ""
+    """The class of the method that is run: what another one found is not taken over."""
     key: np.ndarray = field(init=False)
     """The run's key as plain data, which can be stored."""
 
@@ -36,12 +39,26 @@ class Start:
     @cached_property
     def left(self) -> Left:
         """What the first phase finds."""
-        return Left(self._variables())
+        return Left(self._variables(), found=self.found or None)
 
     @cached_property
     def form(self) -> Left:
         """The same in shapes and types alone."""
-        return Left(jax.eval_shape(self._variables))
+        return Left(jax.eval_shape(self._variables), found=self.found or None)
+
+    @cached_property
+    def found(self) -> Mapping[str, np.ndarray]:
+        """What the chains of the run whose draws are given had in common, if it was of the same method."""
+        if not isinstance(self.given, Draws):
+            return {}
+        if (made := self.given.origin) is not None and made.found:
+            return made.found if made.config["method"]["kind"] == self.method else {}
+        if self.given.path is None or not (self.given.path / "config.json").is_file():
+            return {}
+        earlier = Run(self.given.path)
+        stored = any(entry["state"] for entry in earlier.entries)
+        same = stored and earlier.config.get("method", {}).get("kind") == self.method
+        return states.shared(earlier.state()) if same else {}
 
     @cached_property
     def modes(self) -> np.ndarray:

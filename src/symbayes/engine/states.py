@@ -10,6 +10,9 @@ import numpy as np
 
 from symbayes.draws import RunError
 
+SHARED = "0/shared/"
+"""How names of what chains have in common begin in a stored state (which has the observers' memories too)."""
+
 
 def to_arrays(tree: Any) -> dict[str, np.ndarray]:
     """Every leaf of any pytree, by its path."""
@@ -26,6 +29,15 @@ def from_arrays(arrays: Mapping[str, np.ndarray], like: Any) -> Any:
     ):
         raise RunError("the stored state has another form: the run was made by another version of symbayes")
     return jax.tree.unflatten(structure, [arrays[name] for name in wanted])
+
+
+def shared(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Of a stored state, what the chains have in common, by name."""
+    return {
+        name.removeprefix(SHARED): np.array(array)
+        for name, array in arrays.items()
+        if name.startswith(SHARED)
+    }
 
 
 def first_nonfinite(tree: Any) -> str | None:

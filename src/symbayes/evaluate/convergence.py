@@ -11,9 +11,6 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.fft import next_fast_len
-from scipy.special import ndtri
-from scipy.stats import rankdata
 
 # Values per chunk of columns: bounds the temporaries to about 100 MB whatever the number of weights.
 CHUNK = 2**20
@@ -80,6 +77,9 @@ def _split(x: np.ndarray) -> np.ndarray:
 
 def _rank_normal(x: np.ndarray) -> np.ndarray:
     """Normal scores `Phi^-1((rank - 3/8) / (size + 1/4))` of the ranks among all draws of a column."""
+    from scipy.special import ndtri
+    from scipy.stats import rankdata  # takes half a second to import
+
     size = x.shape[1] * x.shape[2]
     rank = rankdata(x.reshape(-1, size), axis=1)
     # Average ranks are multiples of one half, so a table replaces a quantile per draw.
@@ -151,6 +151,8 @@ def _ess(x: np.ndarray) -> np.ndarray:
 
 def _autocorrelation_pairs(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Combined autocorrelation over chains at even lags 2j, and its sums over lags 2j and 2j + 1."""
+    from scipy.fft import next_fast_len
+
     n = x.shape[2]
     centred, within, between = _chain_moments(x)
     size = next_fast_len(2 * n, real=True)

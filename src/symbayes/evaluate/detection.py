@@ -5,7 +5,6 @@ Inputs from elsewhere are the positives, and a higher score is more suspicious.
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import rankdata
 
 from symbayes.evaluate.inputs import finite
 
@@ -15,6 +14,8 @@ def auroc(inside: ArrayLike, outside: ArrayLike) -> float:
 
     The area under the receiver operating characteristic, from ranks (Hanley and McNeil 1982).
     """
+    from scipy.stats import rankdata  # takes half a second to import
+
     known, foreign = _scores(inside, outside)
     ranks = rankdata(np.concatenate([foreign, known]))[: len(foreign)]
     pairs = len(foreign) * len(known)

@@ -12,7 +12,8 @@ it.  It is pulled towards the step size given, and a trajectory takes at most 16
 After burn-in the step size is fixed.
 
 Statistics of every trajectory are `energy` (minus the log density), `log_likelihood` (untempered, over all
-data), `acceptance` (a probability), `accepted`, `divergent` (an energy error above 1000) and `step_size`.
+data), `acceptance` (a probability), `accepted`, `divergent` (an energy error above 1000), `step_size`
+and `kinetic` (the energy of the momentum with which the trajectory ended, or began where it was rejected).
 
 References: Neal (2011), MCMC using Hamiltonian dynamics; Izmailov et al. (2021), What are Bayesian
 neural network posteriors really like?; Hoffman & Gelman (2014), The No-U-Turn sampler, section 3.2.

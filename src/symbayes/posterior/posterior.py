@@ -10,8 +10,6 @@ The network and the kinds of likelihood and prior are static.
 
 `precision` is that of the matrix products in gradients.  The log density itself is always float32: a
 sampler that accepts by it stays exact whatever its gradients are, as long as they are deterministic.
-
-`spread` says that chains lie on several devices, each of which has to do its own at the same time.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.custom_batching import sequential_vmap
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from symbayes import specs, trees
 from symbayes.data import Examples
@@ -32,11 +30,13 @@ from symbayes.networks import Network
 from symbayes.posterior.likelihoods import Likelihood, Predictive
 from symbayes.posterior.numerics import (
     Chunks,
+    chains_at_once,
     compensated,
     fitting_chunk,
-    has_wide_convolutions,
     in_bfloat16,
+    in_groups,
     quick_convolutions,
+    spread,
 )
 from symbayes.posterior.prediction import predict
 from symbayes.posterior.priors import Prior
@@ -68,7 +68,8 @@ class Posterior:
     tempers: Tempers
     precision: Precision
     size: int
-    spread: bool
+    mesh: Mesh | None
+    _checksum: str | None = None
 
     def __init__(
         self,
@@ -82,6 +83,7 @@ class Posterior:
         tempers: Tempers = "posterior",
         precision: Precision = "float32",
         chunk: int | None = None,
+        mesh: Mesh | None = None,
     ) -> None:
         require_positive(temperature=temperature, chunk=1 if chunk is None else chunk)
         require(chunk is None or chunk == int(chunk), f"chunk is a number of examples, not {chunk}")
@@ -107,26 +109,30 @@ class Posterior:
         params = jax.eval_shape(network.init, jax.random.key(0), x[:1])["params"]
         self.likelihood = jax.tree.map(jnp.float32, likelihood)
         self.prior = jax.tree.map(jnp.float32, prior.fitted(params, x))
-        self.chunks = Chunks.cut(x, y, chunk or fitting_chunk(network, x))
         self.validation = validation
         self.temperature = jnp.float32(temperature)
         self.tempers = tempers
         self.precision = precision
         self.size = len(train)
-        self.spread = False
+        self.mesh = None
+        chunk = chunk or fitting_chunk(network, x)
+        if mesh is None:
+            self.chunks = Chunks.cut(x, y, chunk)
+        else:
+            self._spread(Examples(x, y), chunk, mesh)
 
     def tree_flatten_with_keys(self) -> tuple[tuple[tuple[Any, Any], ...], tuple[Any, ...]]:
         # Validation data stay out: no compiled program needs them, and with them it would be another one.
         names = ("likelihood", "prior", "chunks", "temperature")
         children = tuple((jax.tree_util.GetAttrKey(name), getattr(self, name)) for name in names)
-        return children, (self.network, self.tempers, self.precision, self.size, self.spread)
+        return children, (self.network, self.tempers, self.precision, self.size, self.mesh)
 
     @classmethod
     def tree_unflatten(cls, static: tuple[Any, ...], children: Any) -> Posterior:
         self = object.__new__(cls)
         self.likelihood, self.prior, self.chunks, self.temperature = children
         self.validation = None
-        self.network, self.tempers, self.precision, self.size, self.spread = static
+        self.network, self.tempers, self.precision, self.size, self.mesh = static
         return self
 
     @property
@@ -140,8 +146,36 @@ class Posterior:
         changed = copy.copy(self)
         if self.chunks.mask.shape[1] % multiple:
             train = jax.tree.map(np.asarray, self.train)
-            changed.chunks = Chunks.cut(train.x, train.y, self.chunks.mask.shape[1], multiple)
+            changed.chunks = Chunks.cut(train.x, train.y, self.chunk, multiple)
         return changed
+
+    def spread(self, mesh: Mesh) -> Posterior:
+        """The same posterior with its examples over the mesh's data axis, and all else on every device."""
+        if self.mesh == mesh:
+            return self
+        require(self.mesh is None, "this posterior was made for another mesh: run it on that one")
+        changed = copy.copy(self)
+        changed._spread(jax.tree.map(np.asarray, self.train), self.chunk, mesh)
+        return changed
+
+    def _spread(self, train: Examples, chunk: int, mesh: Mesh) -> None:
+        everywhere = NamedSharding(mesh, PartitionSpec())
+
+        def copied(leaf: Any) -> jax.Array:
+            array = np.asarray(leaf)
+            return jax.make_array_from_callback(array.shape, everywhere, lambda index: array[index])
+
+        # From here on no process may have all examples.
+        self._checksum = train.checksum()
+        self.chunks = Chunks.spread(train.x, train.y, chunk, mesh)
+        rest = (self.likelihood, self.prior, self.temperature)
+        self.likelihood, self.prior, self.temperature = jax.tree.map(copied, rest)
+        self.mesh = mesh
+
+    @property
+    def chunk(self) -> int:
+        """Examples in a chunk, but for what is added to share it among devices."""
+        return math.ceil(self.size / self.chunks.mask.shape[0])
 
     @property
     def likelihood_weight(self) -> jax.Array:
@@ -162,14 +196,16 @@ class Posterior:
 
         Each is small enough for float32 to keep the differences that an accept step needs.
         """
-        return sequential_vmap(Posterior._likelihood_terms)(self, variables)
 
-    def _likelihood_terms(self, variables: Variables) -> jax.Array:
-        def terms(chunk: Chunks) -> jax.Array:
-            return self._terms(self.network.apply, variables, chunk)
+        def terms(variables: Variables, chunks: Chunks) -> jax.Array:
+            return jax.lax.map(lambda chunk: self._terms(self.network.apply, variables, chunk), chunks)
 
         with jax.default_matmul_precision("float32"):
-            return jax.lax.map(terms, self.chunks).ravel()
+            return spread.summed(self.mesh, terms, variables, self.chunks).ravel()
+
+    def measured_terms(self, variables: Variables) -> jax.Array:
+        """`likelihood_terms` that nothing is derived from: under vmap, of as many chains at once as fit."""
+        return self._for_many(Posterior.likelihood_terms, self.chunk)(self, variables)
 
     def _terms(self, apply: Callable[..., jax.Array], variables: Variables, chunk: Chunks) -> jax.Array:
         each = chunk.mask * self.likelihood.log_prob(apply(variables, chunk.x), chunk.y)
@@ -190,24 +226,28 @@ class Posterior:
 
         These are `likelihood_terms` only where the gradient's precision is float32 too, and then to rounding.
         """
-        return self._for_many(Posterior._gradient_and_terms)(self, variables)
+        return self._for_many(Posterior._gradient_and_terms, self.chunk)(self, variables)
 
     def _gradient_and_terms(self, variables: Variables) -> tuple[Any, jax.Array]:
-        def log_likelihood(params: Any, chunk: Chunks) -> tuple[jax.Array, jax.Array]:
+        apply = self._for_gradients(self.network.apply)
+
+        def log_likelihood(params: Any, variables: Variables, chunk: Chunks) -> tuple[jax.Array, jax.Array]:
             terms = self._terms(apply, {**variables, "params": params}, chunk)
             return jnp.sum(terms), terms
 
-        def add(total: Any, chunk: Chunks) -> tuple[Any, jax.Array]:
-            gradient, terms = jax.grad(log_likelihood, has_aux=True)(params, chunk)
-            return jax.tree.map(jnp.add, total, gradient), terms
+        def over_chunks(variables: Variables, chunks: Chunks) -> tuple[Any, jax.Array]:
+            def add(total: Any, chunk: Chunks) -> tuple[Any, jax.Array]:
+                gradient, terms = one(params, variables, chunk)
+                return jax.tree.map(jnp.add, total, gradient), terms
 
-        params, apply = variables["params"], self._for_gradients(self.network.apply)
+            params, one = variables["params"], jax.grad(log_likelihood, has_aux=True)
+            if chunks.mask.shape[0] == 1:
+                return one(params, variables, trees.index(chunks, 0))
+            return jax.lax.scan(add, jax.tree.map(jnp.zeros_like, params), chunks)
+
+        params = variables["params"]
         with jax.default_matmul_precision(MATMUL[self.precision]):
-            if self.chunks.mask.shape[0] == 1:
-                chunk = trees.index(self.chunks, 0)
-                likelihood, terms = jax.grad(log_likelihood, has_aux=True)(params, chunk)
-            else:
-                likelihood, terms = jax.lax.scan(add, jax.tree.map(jnp.zeros_like, params), self.chunks)
+            likelihood, terms = spread.summed(self.mesh, over_chunks, variables, self.chunks)
         prior = jax.grad(self.prior.log_density)(params)
         gradient = jax.tree.map(
             lambda a, b: self.likelihood_weight * a + self.prior_weight * b, likelihood, prior
@@ -218,12 +258,12 @@ class Posterior:
         function = quick_convolutions(function)
         return in_bfloat16(function) if self.precision == "bf16" else function
 
-    def _for_many(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """`function` as it is quick under vmap over chains."""
-        example = self.chunks.x.shape[2:], self.chunks.x.dtype
-        if self.spread or not has_wide_convolutions(self.network, *example):
-            return function
-        return sequential_vmap(function)
+    def _for_many(self, function: Callable[..., Any], examples: int) -> Callable[..., Any]:
+        """`function` of so many examples, under vmap of as many chains at once as is quick and fits."""
+        if self.mesh is not None and self.mesh.shape["chain"] > 1:
+            return function  # Every device has chains of its own to do.
+        shape, dtype = self.chunks.x.shape[2:], self.chunks.x.dtype
+        return in_groups(function, chains_at_once(self.network, shape, dtype, examples))
 
     def difference_terms(
         self, new: Any, old: Any, new_likelihood: jax.Array, old_likelihood: jax.Array
@@ -245,10 +285,10 @@ class Posterior:
 
         ``N/B sum_{i in rows} log p(y_i | w) + log p(w)``, tempered, for B rows drawn evenly.
         """
-        x, y = self.chunks.rows()
+        x, y = spread.taken(self.mesh, self.chunks, rows)
         with jax.default_matmul_precision(MATMUL[self.precision]):
-            outputs, stats = self._for_gradients(self.network.apply_train)(variables, x[rows], key)
-        mean = jnp.mean(self.likelihood.log_prob(outputs, y[rows]))
+            outputs, stats = self._for_gradients(self.network.apply_train)(variables, x, key)
+        mean = jnp.mean(self.likelihood.log_prob(outputs, y))
         prior = self.prior.log_density(variables["params"])
         return self.likelihood_weight * self.size * mean + self.prior_weight * prior, stats
 
@@ -256,7 +296,7 @@ class Posterior:
         self, variables: Variables, rows: jax.Array, key: jax.Array
     ) -> tuple[Any, jax.Array, dict[str, Any]]:
         """The gradient of that estimate in the parameters, the estimate, and the new statistics."""
-        return self._for_many(Posterior._minibatch_gradient)(self, variables, rows, key)
+        return self._for_many(Posterior._minibatch_gradient, len(rows))(self, variables, rows, key)
 
     def _minibatch_gradient(
         self, variables: Variables, rows: jax.Array, key: jax.Array
@@ -280,9 +320,9 @@ class Posterior:
             "temperature": specs.encode(self.temperature),
             "tempers": self.tempers,
             "precision": self.precision,
-            "chunk": int(self.chunks.mask.shape[1]),
+            "chunk": self.chunk,
             "input": {"shape": list(self.chunks.x.shape[2:]), "dtype": str(self.chunks.x.dtype)},
-            "train": {"examples": self.size, "sha256": self.train.checksum()},
+            "train": {"examples": self.size, "sha256": self._checksum or self.train.checksum()},
         }
 
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
 import numpy as np
 
+from symbayes import trees
+from symbayes.data import Examples
 from symbayes.draws import Draws
 from symbayes.networks import Network
 from symbayes.posterior.likelihoods import Likelihood, Predictive
+from symbayes.posterior.numerics import COMPILED_SOON
 from symbayes.specs import require
 
 INPUTS_AT_ONCE = 4096
@@ -31,7 +35,40 @@ def predictions(network: Network, likelihood: Likelihood, draws: Any, x: Any) ->
         draws = Draws.from_variables(jax.tree.map(lambda leaf: np.asarray(leaf)[None, None], draws))
     require(bool(draws.segments), "there are no draws to predict with: the run kept none")
     blocks = (block.variables for block in draws.blocks(DRAWS_AT_ONCE))
-    parts = [joined(outputs(network, likelihood, variables, x), len(x)) for variables in blocks]
+    return np.concatenate([_of_block(network, likelihood, variables, x) for variables in blocks], axis=1)
+
+
+def _of_block(network: Network, likelihood: Likelihood, variables: Any, x: np.ndarray) -> np.ndarray:
+    """The predictions of stacked variables: `DRAWS_AT_ONCE` networks in one program, what is left one by one
+    in another, so that two programs serve any number of draws.
+    """
+    chains, count = jax.tree.leaves(variables)[0].shape[:2]
+    total = chains * count
+    flat = jax.tree.map(lambda leaf: leaf.reshape(total, *leaf.shape[2:]), variables)
+    whole = total - total % DRAWS_AT_ONCE
+    starts = [*range(0, whole, DRAWS_AT_ONCE), *range(whole, total)]
+    found: list[list[jax.Array]] = []
+    for start, stop in itertools.pairwise([*starts, total]):
+        some = trees.index(flat, slice(start, stop))
+        found.append([_one_by_one(network, likelihood, some, piece) for piece in _pieces(x)])
+    values = np.concatenate([np.concatenate(pieces, axis=1)[:, : len(x)] for pieces in found])
+    return values.reshape(chains, count, *values.shape[1:])
+
+
+@functools.partial(jax.jit, static_argnames="network", compiler_options=COMPILED_SOON)
+def _one_by_one(network: Network, likelihood: Likelihood, variables: Any, x: jax.Array) -> jax.Array:
+    with jax.default_matmul_precision("float32"):
+        return jax.lax.map(lambda one: likelihood.predict(network.apply(one, x)), variables)
+
+
+def log_likelihoods(network: Network, likelihood: Likelihood, draws: Draws, examples: Examples) -> np.ndarray:
+    """The log probability of every example's targets under every draw: (chain, draw, example)."""
+    x, y = np.asarray(examples.x), np.asarray(examples.y)
+    parts = []
+    for block in draws.blocks(DRAWS_AT_ONCE):
+        pieces = zip(_pieces(x), _pieces(y), strict=True)
+        each = [_log_probs(network, likelihood, block.variables, *piece) for piece in pieces]
+        parts.append(joined(each, len(x)))
     return np.concatenate(parts, axis=1)
 
 
@@ -60,12 +97,18 @@ def _pieces(x: Any) -> Iterator[Any]:
 
 @functools.partial(jax.jit, static_argnames="network")
 def _outputs(network: Network, likelihood: Likelihood, variables: Any, x: jax.Array) -> jax.Array:
+    return _of_each(lambda v: likelihood.predict(network.apply(v, x)), variables)
+
+
+@functools.partial(jax.jit, static_argnames="network")
+def _log_probs(network: Network, likelihood: Likelihood, variables: Any, x: Any, y: Any) -> jax.Array:
+    return _of_each(lambda v: likelihood.log_prob(network.apply(v, x), y), variables)
+
+
+def _of_each(function: Callable[[Any], jax.Array], variables: Any) -> jax.Array:
+    """A function of every draw of stacked variables, with leading axes (chain, draw)."""
     chains, count = jax.tree.leaves(variables)[0].shape[:2]
     flat = jax.tree.map(lambda leaf: leaf.reshape(chains * count, *leaf.shape[2:]), variables)
     with jax.default_matmul_precision("float32"):
-        values = jax.lax.map(
-            lambda v: likelihood.predict(network.apply(v, x)),
-            flat,
-            batch_size=min(DRAWS_AT_ONCE, chains * count),
-        )
+        values = jax.lax.map(function, flat, batch_size=min(DRAWS_AT_ONCE, chains * count))
     return values.reshape(chains, count, *values.shape[1:])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from symbayes.analyse import Comparison
 from symbayes.evaluate import Metric
 from symbayes.report.contents import Table
-from symbayes.report.figures.canvas import listed
+from symbayes.report.words import listed
 
 
 def comparison_table(comparison: Comparison) -> Table:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from symbayes.draws import files
@@ -18,14 +19,6 @@ from symbayes.report.contents import Cell, Figure, Section, Table
 from symbayes.report.inline import inline
 
 __all__ = ["Figure", "Section", "Table", "render", "write"]
-
-_ENVIRONMENT = Environment(
-    loader=FileSystemLoader(Path(__file__).parent / "templates"),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
 
 
 def render(title: str, summary: str, sections: Sequence[Section], provenance: Mapping[str, str]) -> str:
@@ -49,8 +42,25 @@ def render(title: str, summary: str, sections: Sequence[Section], provenance: Ma
                 "entries": items,
             }
         )
-    return _ENVIRONMENT.get_template("page.html").render(
-        title=title, summary=_paragraphs(summary), sections=shown_sections, provenance=dict(provenance)
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            title=title, summary=_paragraphs(summary), sections=shown_sections, provenance=dict(provenance)
+        )
+    )
+
+
+@functools.cache
+def _environment() -> Any:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    return Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
 
 

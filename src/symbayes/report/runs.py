@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
-import math
 import platform
 import shlex
 import sys
@@ -32,6 +30,7 @@ from symbayes.posterior import Predictive
 from symbayes.report import figures, page, symmetry
 from symbayes.report.comparison import comparison_table, good
 from symbayes.report.contents import Figure, Section, Table
+from symbayes.report.numbers import json_text
 from symbayes.report.predictions import pair_figures, prediction_sections
 from symbayes.specs import installed_versions, require, require_kind
 
@@ -119,13 +118,12 @@ class Report:
 
     def write_numbers(self, path: str | Path, symmetry: bool = True) -> Path:
         """Write the results as JSON; gives the path.  What is not finite is null."""
-        text = json.dumps(_finite(self.numbers(symmetry)), indent=1, allow_nan=False)
-        page.write(Path(path), text + "\n")
+        page.write(Path(path), json_text(self.numbers(symmetry)))
         return Path(path)
 
     def html(self) -> str:
         return page.render(
-            title=f"{', '.join(self.runs)} on {self.data.name}",
+            title=f"{', '.join(self.runs)} on {self.data.short_name}",
             summary=self._summary(),
             sections=self.sections(),
             provenance=provenance(self.runs),
@@ -214,15 +212,6 @@ def _traces(name: str, run: Opened) -> list[Figure]:
         "and one that jumps for a smaller learning rate."
     )
     return [figures.curves(series, "share of the training (%)", "loss per example (nats)", title, caption)]
-
-
-def _finite(value: Any) -> Any:
-    """The same JSON value with null in place of what is not finite."""
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def provenance(runs: Mapping[str, Opened]) -> dict[str, str]:

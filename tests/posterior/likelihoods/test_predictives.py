@@ -138,3 +138,35 @@ def test_targets_and_levels_that_do_not_fit_are_refused() -> None:
         predictive("reals").losses(np.zeros((4, 3)))
     with pytest.raises(ValueError, match=r"level is a probability between 0 and 1, not 90\.0"):
         predictive("reals").interval(90.0)
+
+
+def test_intervals_of_probabilities_are_those_of_the_draws():
+    probs = np.random.default_rng(3).dirichlet(np.ones(3), (2, 50, 4))
+    predictive = CategoricalPredictive(probs)
+    lower, upper = predictive.interval(0.8)
+    flat = np.sort(probs.reshape(100, 4, 3), axis=0)
+    assert ((flat < lower).sum(axis=0) == 10).all()
+    assert ((flat > upper).sum(axis=0) == 10).all()
+    with pytest.raises(ValueError, match="level is a probability"):
+        predictive.interval(1.0)
+    with pytest.raises(ValueError, match="q is a probability"):
+        predictive.quantile(0.0)
+
+
+def test_a_seed_is_a_key():
+    predictive = GaussianPredictive(np.zeros((1, 3, 2, 1)), 0.5)
+    np.testing.assert_array_equal(predictive.sample(7, 5), predictive.sample(jax.random.key(7), 5))
+
+
+def test_what_is_told_of_an_example():
+    reals = GaussianPredictive(np.zeros((1, 3, 2, 1)), 0.5).described(0.5)
+    np.testing.assert_allclose(reals["upper"], 0.5 * 0.6744897501960817, rtol=1e-6)
+    np.testing.assert_allclose(reals["sd"], 0.5)
+    classes = CategoricalPredictive(np.full((2, 3, 5, 4), 0.25)).described()
+    assert {name: array.shape for name, array in classes.items()} == {
+        "label": (5,),
+        "entropy": (5,),
+        "probability": (5, 4),
+        "lower": (5, 4),
+        "upper": (5, 4),
+    }

@@ -56,6 +56,22 @@ def assert_same(a, b):
     assert all(jax.tree.leaves(jax.tree.map(lambda x, y: np.allclose(x, y, atol=1e-5), a, b)))
 
 
+def test_many_elements_in_numpy_are_those_of_the_compiled_program():
+    """Composed, inverted and counted all at once on the host, and each by itself."""
+    many = jax.tree.map(lambda *leaves: np.stack(leaves), *(element(seed) for seed in range(6)))
+    several = jax.tree.map(lambda leaf: leaf.reshape(2, 3, *leaf.shape[1:]), many)
+    back = GROUP.inverse(several)
+    found = GROUP.compose(back, jax.tree.map(lambda leaf: leaf[::-1], several))
+    assert all(isinstance(leaf, np.ndarray) for leaf in jax.tree.leaves((back, found)))
+    counts = transpositions(found)
+    for n in range(6):
+        here, other = divmod(n, 3), (1 - n // 3, n % 3)
+        one, two = (jax.tree.map(lambda leaf, at=at: jnp.asarray(leaf[at]), several) for at in (here, other))
+        expected = compose(inverse(one), two)
+        assert_same(jax.tree.map(lambda leaf, at=here: leaf[at], found), expected)
+        assert {name: c[here] for name, c in counts.items()} == transpositions(expected)
+
+
 def test_the_group_has_every_kind_of_member():
     assert {len(p.over) for p in GROUP.permutations} == {0, 1}
     assert GROUP.signs

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -24,6 +24,8 @@ import jax.numpy as jnp
 from symbayes.pytrees import pytree
 
 T0, GAMMA, KAPPA = 10.0, 0.05, 0.75
+
+D = TypeVar("D", bound="DualAveraging")
 
 
 @pytree
@@ -37,11 +39,11 @@ class DualAveraging:
     trials: Any
 
     @classmethod
-    def start(cls, step_size: Any) -> DualAveraging:
+    def start(cls: type[D], step_size: Any) -> D:
         step_size = jnp.float32(step_size)
         return cls(step_size, step_size, jnp.float32(0), jnp.float32(0))
 
-    def update(self, acceptance: jax.Array, target: jax.Array, initial: jax.Array) -> DualAveraging:
+    def update(self: D, acceptance: jax.Array, target: jax.Array, initial: Any) -> D:
         """Learn from one trial that started its search at `initial`."""
         trials = self.trials + 1
         weight = 1 / (trials + T0)
@@ -49,8 +51,27 @@ class DualAveraging:
         log_step = jnp.log(initial) - jnp.sqrt(trials) / GAMMA * error
         forget = trials**-KAPPA
         average = jnp.exp(forget * log_step + (1 - forget) * jnp.log(self.average))
-        return DualAveraging(jnp.exp(log_step), average, error, trials)
+        return dataclasses.replace(
+            self, step_size=jnp.exp(log_step), average=average, error=error, trials=trials
+        )
 
-    def settled(self, at_most: jax.Array) -> DualAveraging:
+    def settled(self: D, at_most: Any) -> D:
         """When adaptation ends: the average is the step size."""
         return dataclasses.replace(self, step_size=jnp.minimum(self.average, at_most))
+
+
+@pytree
+@dataclass(frozen=True)
+class Tuning(DualAveraging):
+    """The same where the first step size is not a hyper-parameter: `initial` is where the search began."""
+
+    initial: Any
+
+    @classmethod
+    def start(cls, step_size: Any) -> Tuning:
+        first = jnp.float32(step_size)
+        return cls(first, first, jnp.float32(0), jnp.float32(0), first)
+
+    def learned(self, acceptance: jax.Array, target: jax.Array) -> Tuning:
+        """After one more trial."""
+        return self.update(acceptance, target, self.initial)

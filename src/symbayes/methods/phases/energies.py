@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 
 from symbayes.posterior import Posterior
 from symbayes.posterior.numerics.sums import compensated
@@ -20,6 +21,11 @@ def energies(posterior: Posterior, params: Any, terms: jax.Array) -> dict[str, j
     }
 
 
+def kinetic(momentum: Any) -> jax.Array:
+    """``|p|^2 / 2``."""
+    return sum((jnp.sum(leaf**2) for leaf in jax.tree.leaves(momentum)), jnp.float32(0)) / 2
+
+
 def measured(posterior: Posterior, variables: Any) -> dict[str, jax.Array]:
     """Of variables, by one pass over all data."""
-    return energies(posterior, variables["params"], posterior.likelihood_terms(variables))
+    return energies(posterior, variables["params"], posterior.measured_terms(variables))

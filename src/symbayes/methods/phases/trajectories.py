@@ -24,35 +24,28 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 
-from symbayes import trees
 from symbayes.engine.phase import Left, Phase, Tick, phase
 from symbayes.methods.phases.adaptation import DualAveraging
-from symbayes.methods.phases.energies import energies
+from symbayes.methods.phases.energies import energies, kinetic
+from symbayes.methods.phases.resting import (
+    DIVERGENT,
+    Resting,
+    decide,
+    either,
+    exact_terms,
+    fresh_momentum,
+    log_acceptance,
+    per_parameter,
+    rest,
+)
 from symbayes.posterior import Posterior
-from symbayes.posterior.numerics.sums import compensated
 from symbayes.pytrees import pytree
-
-DIVERGENT = 1000.0
-"""An energy error beyond which a trajectory has left the level set: its step size is too large."""
 
 LARGE = 1 << 16
 """Numbers in a gradient from which it is finished before the momentum takes it up."""
 
 ROUNDING = 1e-5
 """Keeps 0.48 / 0.008 at 60 steps, also in float32."""
-
-UNIFORM = 1
-"""Stream of the accept step, apart from that of the momentum."""
-
-
-@pytree
-@dataclass(frozen=True)
-class Resting:
-    """Where a chain is, with the gradient of the log density and the likelihood's terms there."""
-
-    variables: Any
-    gradient: Any
-    likelihood: Any
 
 
 @pytree
@@ -92,7 +85,7 @@ class Trajectories(Phase):
     adapting: Any
     keeps: bool
 
-    def begin(self, posterior: Posterior, left: Left) -> DualAveraging:
+    def begin(self, posterior: Posterior, left: Left, tick: Tick) -> DualAveraging:
         if isinstance(left.shared, DualAveraging):
             return left.shared.settled(at_most=self.trajectory)
         return DualAveraging.start(self.step_size)
@@ -100,8 +93,11 @@ class Trajectories(Phase):
     def enter(self, posterior: Posterior, shared: DualAveraging, left: Left, tick: Tick) -> Resting:
         if isinstance(left.chain, Resting):
             return left.chain
-        gradient, terms = posterior.gradient_and_terms(left.variables)
-        return Resting(left.variables, gradient, _exact(posterior, left.variables, terms))
+        return rest(posterior, left.variables)
+
+    @property
+    def adapts(self) -> bool:
+        return bool(self.adapting)
 
     def expected_steps(self, posterior: Posterior) -> int:
         return leapfrog_steps(self.trajectory, self.step_size)
@@ -118,14 +114,14 @@ class Trajectories(Phase):
 
     def open(self, posterior: Posterior, shared: DualAveraging, chain: Resting, tick: Tick) -> Flying:
         params = chain.variables["params"]
-        step = _per_parameter(posterior, self.exact_step(posterior, shared), params)
-        momentum = _momentum(tick.key, params)
+        step = per_parameter(posterior, self.exact_step(posterior, shared), params)
+        momentum = fresh_momentum(tick.key, params)
         momentum = jax.tree.map(lambda p, e, g: p + e / 2 * g, momentum, step, chain.gradient)
         return Flying(chain.variables, chain.gradient, chain.likelihood, momentum)
 
     def step(self, posterior: Posterior, shared: DualAveraging, flight: Flying, tick: Tick) -> Flying:
         params = flight.variables["params"]
-        step = _per_parameter(posterior, self.exact_step(posterior, shared), params)
+        step = per_parameter(posterior, self.exact_step(posterior, shared), params)
         params = jax.tree.map(lambda w, e, p: w + e * p, params, step, flight.momentum)
         variables = {**flight.variables, "params": params}
         gradient, terms = posterior.gradient_and_terms(variables)
@@ -138,17 +134,15 @@ class Trajectories(Phase):
     ) -> tuple[Resting, dict[str, jax.Array], jax.Array]:
         old, new = chain.variables["params"], flight.variables["params"]
         step_size = self.exact_step(posterior, shared)
-        step = _per_parameter(posterior, step_size, new)
+        step = per_parameter(posterior, step_size, new)
         end = Resting(
-            flight.variables, flight.gradient, _exact(posterior, flight.variables, flight.likelihood)
+            flight.variables, flight.gradient, exact_terms(posterior, flight.variables, flight.likelihood)
         )
-        potential = posterior.difference_terms(new, old, end.likelihood, chain.likelihood)
+        first = fresh_momentum(tick.key, old)
         last = jax.tree.map(lambda p, e, g: p - e / 2 * g, flight.momentum, step, flight.gradient)
-        kinetic = jax.tree.map(lambda a, b: (a - b) * (a + b) / 2, _momentum(tick.key, old), last)
-        log_accept = compensated(*potential, *jax.tree.leaves(kinetic))
-        log_accept = jnp.where(jnp.isnan(log_accept), -jnp.inf, log_accept)
-        accepted = jnp.log(jax.random.uniform(jax.random.fold_in(tick.key, UNIFORM))) < log_accept
-        chain = jax.tree.map(lambda a, b: jnp.where(accepted, b, a), chain, end)
+        log_accept = log_acceptance(posterior, chain, end, first, last)
+        accepted = decide(tick.key, log_accept)
+        chain = either(accepted, end, chain)
         acceptance = jnp.minimum(1.0, jnp.exp(log_accept))
         statistics = {
             **energies(posterior, chain.variables["params"], chain.likelihood),
@@ -156,6 +150,7 @@ class Trajectories(Phase):
             "accepted": accepted,
             "divergent": log_accept < -DIVERGENT,
             "step_size": step_size,
+            "kinetic": kinetic(either(accepted, last, first)),
         }
         return chain, statistics, acceptance
 
@@ -171,29 +166,6 @@ class Trajectories(Phase):
 def leapfrog_steps(trajectory: float, step_size: float) -> int:
     """Steps in a trajectory at this step size."""
     return max(1, math.ceil(trajectory / step_size * (1 - ROUNDING)))
-
-
-def _exact(posterior: Posterior, variables: Any, terms: jax.Array) -> jax.Array:
-    """The likelihood for an accept step: float32, whatever the gradient's precision was."""
-    return terms if posterior.precision == "float32" else posterior.likelihood_terms(variables)
-
-
-def _per_parameter(posterior: Posterior, step_size: jax.Array, params: Any) -> Any:
-    """The step of every parameter, each leaf broadcasting to that of `params`."""
-    common = posterior.prior.standard_deviation is not None
-    scales = None if common else posterior.prior.deviations(params)
-    if scales is None:
-        return jax.tree.map(lambda _: step_size, params)
-    return jax.tree.map(lambda scale: step_size * scale, scales)
-
-
-def _momentum(key: jax.Array, params: Any) -> Any:
-    """The momentum with which a trajectory begins.
-
-    The barrier makes it the same numbers wherever it is used: fused into what follows, its last
-    product would be rounded as the rest of the program has it.
-    """
-    return jax.lax.optimization_barrier(trees.random_normal(key, params))
 
 
 def _settled(gradient: jax.Array) -> jax.Array:

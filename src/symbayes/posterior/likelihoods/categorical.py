@@ -15,7 +15,7 @@ from symbayes.data import Scaling
 from symbayes.evaluate.metric import Kind
 from symbayes.evaluate.predictions import SMALLEST_PROBABILITY
 from symbayes.posterior.likelihoods.likelihood import over_positions, shape_words
-from symbayes.posterior.likelihoods.predictive import Predictive
+from symbayes.posterior.likelihoods.predictive import Predictive, as_key
 from symbayes.pytrees import pytree
 from symbayes.specs import require
 
@@ -43,6 +43,7 @@ class Categorical:
         if y.size and (y.min() < 0 or y.max() >= classes):
             raise ValueError(
                 f"labels run from {y.min()} to {y.max()}, but the network has outputs for 0 to {classes - 1}"
+                f": count classes from 0, or make the network with outputs={max(1, y.max() + 1)}"
             )
 
     def predict(self, outputs: jax.Array) -> jax.Array:
@@ -110,16 +111,42 @@ class CategoricalPredictive(Predictive):
         of_label = np.take_along_axis(self.mean, labels[..., None], axis=-1)[..., 0]
         return _per_example(-np.log(np.maximum(of_label, SMALLEST_PROBABILITY)))
 
-    def sample(self, key: jax.Array, n: int) -> np.ndarray:
+    def quantile(self, q: float) -> np.ndarray:
+        """The probability of each class that a share `q` of the draws stays below: (example, ..., class)."""
+        require(0 < q < 1, f"q is a probability between 0 and 1, not {q}")
+        return np.quantile(self.each.astype(np.float64), q, axis=0)
+
+    def described(self, level: float = 0.9) -> dict[str, np.ndarray]:
+        """Label and entropy, each (example, ...), and for every class its probability and both ends of the
+        interval in which the draws have it, each (example, ..., class)."""
+        lower, upper = self.interval(level)
+        return {
+            "label": self.mean.argmax(axis=-1),
+            "entropy": self.entropy,
+            "probability": self.mean,
+            "lower": lower,
+            "upper": upper,
+        }
+
+    def sample(self, key: jax.Array | int, n: int) -> np.ndarray:
         """Labels (n, example, ...)."""
-        pick, noise = jax.random.split(key)
+        pick, noise = jax.random.split(as_key(key))
         chosen = np.asarray(jax.random.randint(pick, (n,), 0, self.count))
-        with np.errstate(divide="ignore"):  # what has no probability has a logit of -inf, and is not drawn
-            logits = np.log(self.each[chosen])
-        return np.asarray(jax.random.categorical(noise, jnp.asarray(logits)))
+        return _drawn(noise, self.each[chosen])
+
+    def sample_each(self, key: jax.Array | int) -> np.ndarray:
+        """Labels (chain, draw, example, ...)."""
+        return _drawn(as_key(key), self.probs)
 
     def unscaled(self, scaling: Scaling) -> CategoricalPredictive:
         raise ValueError("labels have no units: a scaling of targets is for real ones")
+
+
+def _drawn(key: jax.Array, probs: np.ndarray) -> np.ndarray:
+    """A label of each distribution along the last axis."""
+    with np.errstate(divide="ignore"):  # what has no probability has a logit of -inf, and is not drawn
+        logits = np.log(probs)
+    return np.asarray(jax.random.categorical(key, jnp.asarray(logits)))
 
 
 def _per_example(each: np.ndarray) -> np.ndarray:

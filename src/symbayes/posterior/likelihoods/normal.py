@@ -14,7 +14,7 @@ import numpy as np
 from symbayes import evaluate
 from symbayes.data import Scaling
 from symbayes.evaluate.metric import Kind
-from symbayes.posterior.likelihoods.predictive import Predictive
+from symbayes.posterior.likelihoods.predictive import Predictive, as_key
 
 
 def log_normal(y: jax.Array, means: jax.Array, scale: Any) -> jax.Array:
@@ -102,18 +102,21 @@ class GaussianPredictive(Predictive):
         """Below it each output has probability `q`: (example, ..., output)."""
         return evaluate.mixture_quantile(self.component_means, self.component_scales, q)
 
-    def interval(self, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
-        """Both ends of the central interval of probability `level`, each (example, ..., output)."""
-        if not 0 < level < 1:
-            raise ValueError(f"level is a probability between 0 and 1, not {level}")
-        return self.quantile((1 - level) / 2), self.quantile((1 + level) / 2)
+    def described(self, level: float = 0.9) -> dict[str, np.ndarray]:
+        """Mean, standard deviation and both ends of the interval, each (example, ..., output)."""
+        lower, upper = self.interval(level)
+        return {"mean": self.mean, "sd": self.std, "lower": lower, "upper": upper}
 
-    def sample(self, key: jax.Array, n: int) -> np.ndarray:
+    def sample(self, key: jax.Array | int, n: int) -> np.ndarray:
         """Targets (n, example, ..., output)."""
-        pick, noise = jax.random.split(key)
+        pick, noise = jax.random.split(as_key(key))
         chosen = np.asarray(jax.random.randint(pick, (n,), 0, self.count))
         means = self.component_means[chosen]
         return means + self.component_scales[chosen] * np.asarray(jax.random.normal(noise, means.shape))
+
+    def sample_each(self, key: jax.Array | int) -> np.ndarray:
+        """Targets (chain, draw, example, ..., output)."""
+        return self.means + self.noise * np.asarray(jax.random.normal(as_key(key), self.means.shape))
 
     def unscaled(self, scaling: Scaling) -> GaussianPredictive:
         return GaussianPredictive(scaling.undo(self.means), self.noise * scaling.scale)

@@ -16,6 +16,7 @@ import numpy as np
 
 from symbayes.data import Scaling
 from symbayes.evaluate.metric import Kind
+from symbayes.specs import require
 
 P = TypeVar("P", bound="Predictive")
 
@@ -81,8 +82,28 @@ class Predictive(ABC):
         """
 
     @abstractmethod
-    def sample(self, key: jax.Array, n: int) -> np.ndarray:
-        """Targets drawn from the predictive, with leading axis n; each takes one draw for all examples."""
+    def quantile(self, q: float) -> np.ndarray:
+        """Where probability `q` lies below: of a real target, or of a class's probability among the draws."""
+
+    @abstractmethod
+    def described(self, level: float = 0.9) -> dict[str, np.ndarray]:
+        """What is told of each example, by name: the prediction, how unsure it is, and an interval."""
+
+    @abstractmethod
+    def sample(self, key: jax.Array | int, n: int) -> np.ndarray:
+        """Targets drawn from the predictive, with leading axis n; each takes one draw for all examples.
+
+        `key` is a key of JAX, or a seed.
+        """
+
+    @abstractmethod
+    def sample_each(self, key: jax.Array | int) -> np.ndarray:
+        """One target of every draw and example: (chain, draw, example, ...)."""
+
+    def interval(self, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
+        """Both ends of the central interval of probability `level`, by `quantile`: each (example, ..., k)."""
+        require(0 < level < 1, f"level is a probability between 0 and 1, not {level}")
+        return self.quantile((1 - level) / 2), self.quantile((1 + level) / 2)
 
     @abstractmethod
     def unscaled(self: P, scaling: Scaling) -> P:
@@ -131,6 +152,11 @@ class Predictive(ABC):
         """Those of every draw by itself, chain after chain."""
         for c, d in np.ndindex(self.every.shape[:2]):
             yield self.of_draws(lambda a, c=c, d=d: a[c : c + 1, d : d + 1])
+
+
+def as_key(key: jax.Array | int) -> jax.Array:
+    """A key of JAX, made from a seed where that is given."""
+    return jax.random.key(key) if isinstance(key, int) else key
 
 
 def joined(parts: Sequence[P]) -> P:

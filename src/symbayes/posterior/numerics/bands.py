@@ -41,7 +41,9 @@ def banded(
     high, wide, inputs, outputs = kernel.shape
     down, along = strides
     x = lax.pad(x, jnp.zeros((), x.dtype), ((0, 0, 0), *((*pad, 0) for pad in padding), (0, 0, 0)))
-    rows, columns = ((size - k) // s + 1 for size, k, s in zip(x.shape[1:3], (high, wide), strides, strict=True))
+    rows, columns = (
+        (size - k) // s + 1 for size, k, s in zip(x.shape[1:3], (high, wide), strides, strict=True)
+    )
     tiles = max(1, round(columns * outputs / COLUMNS))
     tile = math.ceil(columns / tiles)
     span = (tile - 1) * along + wide
@@ -76,4 +78,3 @@ def pooling(over: Callable[..., jax.Array]) -> Rule:
         return [over(split, axis=tuple(range(1, 2 * x.ndim, 2)))]
 
     return pool
-

@@ -19,16 +19,15 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from symbayes.networks.counting import PRODUCTS
 from symbayes.posterior.numerics.rewriting import ELSE, Rules, bind, rewritten
 
-PRODUCTS = ("dot_general", "conv_general_dilated")
-
-KEPT = frozenset(
-    "abs add concatenate copy div dynamic_slice erf exp expand_dims expm1 integer_pow log log1p logistic max min "
-    "mul neg pad pow reduce_max reduce_min reduce_window_max reshape rev rsqrt select_n sign slice sqrt square "
-    "squeeze sub tanh transpose broadcast_in_dim eq ne ge gt le lt is_finite clamp cos sin".split()
-)
-"""Primitives that work on bfloat16 as on float32: element by element, or moving what they get."""
+ELEMENTWISE = """abs add clamp copy cos div eq erf exp expm1 ge gt integer_pow is_finite le log log1p logistic
+    lt max min mul ne neg pow rsqrt select_n sign sin sqrt square sub tanh"""
+MOVING = """broadcast_in_dim concatenate dynamic_slice expand_dims pad reduce_max reduce_min reduce_window_max
+    reshape rev slice squeeze transpose"""
+KEPT = frozenset([*ELEMENTWISE.split(), *MOVING.split()])
+"""Primitives that work on bfloat16 as on float32: element by element, or moving or choosing what they get."""
 
 SMALL, FULL = jnp.dtype(jnp.bfloat16), jnp.dtype(jnp.float32)
 
@@ -64,8 +63,11 @@ def _rounded_product(primitive: Any, params: dict[str, Any], a: jax.Array, b: ja
                 pair = [operand, full[1]] if i == 0 else [full[0], operand]
                 return primitive.bind(*pair, **params)
 
-            rules = {name: lambda eqn, a, b: [_multiply(eqn.primitive, eqn.params, a, b, to)] for name in PRODUCTS}
+            def multiply(eqn: Any, a: Any, b: Any) -> Sequence[jax.Array]:
+                return [_multiply(eqn.primitive, eqn.params, a, b, to)]
+
             transpose = jax.linear_transpose(alone, full[i])
+            rules: Rules = dict.fromkeys(PRODUCTS, multiply)
             return rewritten(lambda c: transpose(c)[0], rules)(cotangent.astype(FULL)).astype(to)
 
         return by(0, a.dtype), by(1, b.dtype)

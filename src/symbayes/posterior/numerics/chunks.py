@@ -12,6 +12,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from symbayes.pytrees import pytree
 
@@ -29,8 +30,7 @@ class Chunks:
     def cut(cls, x: np.ndarray, y: np.ndarray, size: int, multiple: int = 1) -> Chunks:
         """Chunks of nearly equal size, at most `size` rounded up to a `multiple` of devices."""
         n = len(x)
-        count = max(1, math.ceil(n / max(size, multiple)))
-        size = math.ceil(math.ceil(n / count) / multiple) * multiple
+        count, size = _layout(n, size, multiple)
         mask = (np.arange(count * size) < n).astype(np.float32)
 
         def shape(array: np.ndarray) -> jax.Array:
@@ -40,6 +40,47 @@ class Chunks:
 
         return cls(shape(x), shape(y), jnp.asarray(mask.reshape(count, size)))
 
+    @classmethod
+    def spread(cls, x: np.ndarray, y: np.ndarray, size: int, mesh: Mesh) -> Chunks:
+        """The same chunks over a mesh's data axis.
+
+        Every device is given its own rows of each chunk, and of an array on disk no others are read.
+        """
+        n = len(x)
+        count, size = _layout(n, size, mesh.shape["data"])
+        over_data = NamedSharding(mesh, PartitionSpec(None, "data"))
+
+        def place(array: np.ndarray) -> jax.Array:
+            def part(index: Any) -> np.ndarray:
+                return _columns(array, count, size, *index[1].indices(size)[:2])
+
+            # Types as one device would have them: without 64 bits where JAX has none.
+            dtype = jax.dtypes.canonicalize_dtype(array.dtype)
+            shape = (count, size, *array.shape[1:])
+            return jax.make_array_from_callback(shape, over_data, lambda index: part(index).astype(dtype))
+
+        def mask(index: Any) -> np.ndarray:
+            numbers = np.arange(count * size).reshape(count, size)
+            return (numbers[index] < n).astype(np.float32)
+
+        return cls(place(x), place(y), jax.make_array_from_callback((count, size), over_data, mask))
+
     def rows(self) -> tuple[Any, Any]:
         """x and y with one leading axis over examples, the padding still at the end."""
         return tuple(a.reshape(-1, *a.shape[2:]) for a in (self.x, self.y))  # type: ignore[return-value]
+
+
+def _layout(n: int, size: int, multiple: int) -> tuple[int, int]:
+    """How many chunks, and their size; how many does not depend on the devices, as a run's state does not."""
+    count = max(1, math.ceil(n / size))
+    return count, math.ceil(math.ceil(n / count) / multiple) * multiple
+
+
+def _columns(array: np.ndarray, count: int, size: int, begin: int, end: int) -> np.ndarray:
+    """Of every chunk the examples from `begin` to `end`."""
+    made = np.empty((count, end - begin, *array.shape[1:]), array.dtype)
+    for number in range(count):
+        rows = array[number * size + begin : min(number * size + end, len(array))]
+        made[number, : len(rows)] = rows
+        made[number, len(rows) :] = array[:1]
+    return made

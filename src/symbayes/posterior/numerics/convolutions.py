@@ -4,8 +4,8 @@ Where channels are few a convolution becomes a matrix product (`bands`).  The ot
 CPU backend has quick kernels for those of inputs (n, ..., channels) with kernels (..., inputs, outputs), but
 the gradients that JAX makes of them have their axes in other orders, which XLA puts right in the outermost
 program only: inside a loop, where methods do their work, they fall back to code that is several times slower
-(jax-ml/jax issue 12868).  Here the derivative is written with the axes transposed such that the gradients, its
-transposes, have the order that is quick.
+(jax-ml/jax issue 12868).  Here the derivative is written with the axes transposed such that the gradients,
+its transposes, have the order that is quick.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from symbayes.networks import Network
-from symbayes.networks.traced import equations, traced
 from symbayes.posterior.numerics.bands import banded, pooling
 from symbayes.posterior.numerics.rewriting import Rules, rewritten
 
@@ -34,15 +32,11 @@ def quick_convolutions(function: Callable[..., Any]) -> Callable[..., Any]:
     return rewritten(function, RULES)
 
 
-def has_wide_convolutions(network: Network, example_shape: tuple[int, ...], dtype: Any) -> bool:
-    """Whether some convolutions stay convolutions.
-
-    With a kernel for each of several networks they would be grouped ones, which take longer than one network
-    after another.
-    """
-    _, program = traced(network, example_shape, dtype)
-    found = (eqn for eqn, _ in equations(program.jaxpr) if eqn.primitive.name == "conv_general_dilated")
-    return any(eqn.invars[1].aval.shape[eqn.params["dimension_numbers"].rhs_spec[1]] > FEW for eqn in found)
+def stays_convolution(eqn: Any) -> bool:
+    """Whether an equation is a convolution of more than a few channels."""
+    if eqn.primitive.name != "conv_general_dilated":
+        return False
+    return eqn.invars[1].aval.shape[eqn.params["dimension_numbers"].rhs_spec[1]] > FEW
 
 
 def _convolution(eqn: Any, x: jax.Array, kernel: jax.Array) -> Sequence[jax.Array] | None:
@@ -53,7 +47,7 @@ def _convolution(eqn: Any, x: jax.Array, kernel: jax.Array) -> Sequence[jax.Arra
     floating = all(jnp.issubdtype(operand.dtype, jnp.floating) for operand in (x, kernel))
     if not undilated or grouped or not floating:
         return None
-    banding = x.ndim in (3, 4) and kernel.shape[numbers.rhs_spec[1]] <= FEW
+    banding = x.ndim in (3, 4) and not stays_convolution(eqn)
     if not banding and jax.default_backend() != "cpu":
         return None
     x = jnp.transpose(x, (numbers.lhs_spec[0], *numbers.lhs_spec[2:], numbers.lhs_spec[1]))

@@ -1,8 +1,8 @@
 """Programs written anew: a traced function, evaluated with other rules for some of its primitives.
 
-A rule takes an equation and its inputs and gives its outputs, or None to leave the equation as it is.  Programs
-within the program (loops, branches, jits) follow the same rules.  Functions that say what their derivative is,
-such as relu, are left as they are.
+A rule takes an equation and its inputs and gives its outputs, or None to leave the equation as it is.
+Programs within the program (loops, branches, jits) follow the same rules.  Functions that say what their
+derivative is, such as relu, are left as they are.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def rewritten(function: Callable[..., Any], rules: Rules) -> Callable[..., Any]:
 
 def bind(eqn: Any, inputs: Sequence[Any], params: dict[str, Any] | None = None) -> list[Any]:
     """What the equation gives as it is, or with other parameters."""
-    params = eqn.primitive.get_bind_params(eqn.params if params is None else params)
-    made = eqn.primitive.bind(*inputs, **params)
+    bound: dict[str, Any] = eqn.primitive.get_bind_params(eqn.params if params is None else params)
+    made = eqn.primitive.bind(*inputs, **bound)
     return list(made) if eqn.primitive.multiple_results else [made]
 
 
@@ -103,7 +103,9 @@ def _replaced(value: Any, rules: Rules) -> Any:
         shapes = [
             jax.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type) for aval in value.in_avals
         ]
-        return jax.make_jaxpr(lambda *args: _typed(value.jaxpr.outvars, _evaluate(value, args, rules)))(*shapes)
+        return jax.make_jaxpr(lambda *args: _typed(value.jaxpr.outvars, _evaluate(value, args, rules)))(
+            *shapes
+        )
     if isinstance(value, Jaxpr):
         return _replaced(ClosedJaxpr(value, ()), rules).jaxpr
     return value

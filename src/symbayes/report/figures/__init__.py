@@ -1,16 +1,42 @@
 """Drawings from plain arrays, one function per figure; each gives a `symbayes.report.contents.Figure`.
 
-A series has the same colour, dash and marker in every figure where it stands at the same place.
+A series has the same colour, dash and marker in every figure where it stands at the same place.  They are
+imported when they are first used, since matplotlib is slow to import.
 """
 
-from symbayes.report.figures.agreement import predictive_comparison
-from symbayes.report.figures.calibration import coverage_curves, entropy_histogram, reliability
-from symbayes.report.figures.compact import frontier, pruning_curve, sigma_histograms, unmoved
-from symbayes.report.figures.images import picture_grid, uncertain_images
-from symbayes.report.figures.landscape import barrier_curves
-from symbayes.report.figures.lines import curves
-from symbayes.report.figures.mixing import rhat_histograms
-from symbayes.report.figures.trace import traces
+from typing import TYPE_CHECKING
+
+from symbayes.lazy import lazily
+
+if TYPE_CHECKING:
+    from symbayes.report.figures.agreement import predictive_comparison
+    from symbayes.report.figures.calibration import coverage_curves, entropy_histogram, reliability
+    from symbayes.report.figures.compact import frontier, pruning_curve, sigma_histograms, unmoved
+    from symbayes.report.figures.images import picture_grid, uncertain_images
+    from symbayes.report.figures.landscape import barrier_curves
+    from symbayes.report.figures.lines import curves
+    from symbayes.report.figures.mixing import rhat_histograms
+    from symbayes.report.figures.trace import traces
+
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "barrier_curves": "symbayes.report.figures.landscape:barrier_curves",
+        "coverage_curves": "symbayes.report.figures.calibration:coverage_curves",
+        "curves": "symbayes.report.figures.lines:curves",
+        "entropy_histogram": "symbayes.report.figures.calibration:entropy_histogram",
+        "frontier": "symbayes.report.figures.compact:frontier",
+        "picture_grid": "symbayes.report.figures.images:picture_grid",
+        "predictive_comparison": "symbayes.report.figures.agreement:predictive_comparison",
+        "pruning_curve": "symbayes.report.figures.compact:pruning_curve",
+        "reliability": "symbayes.report.figures.calibration:reliability",
+        "rhat_histograms": "symbayes.report.figures.mixing:rhat_histograms",
+        "sigma_histograms": "symbayes.report.figures.compact:sigma_histograms",
+        "traces": "symbayes.report.figures.trace:traces",
+        "uncertain_images": "symbayes.report.figures.images:uncertain_images",
+        "unmoved": "symbayes.report.figures.compact:unmoved",
+    },
+)
 
 __all__ = [
     "barrier_curves",

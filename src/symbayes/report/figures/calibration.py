@@ -15,12 +15,12 @@ from symbayes.report.figures.canvas import (
     finite,
     left_out,
     legend,
-    listed,
     log_counts,
     pen,
     sheet,
     to_svg,
 )
+from symbayes.report.words import listed
 
 Curve = tuple[Real[np.ndarray, " _bins"], Real[np.ndarray, " _bins"], Real[np.ndarray, " _bins"]]
 """Per bin: mean confidence, share of correct predictions, number of predictions."""

@@ -161,10 +161,3 @@ def left_out(count: int) -> str:
         if count == 1
         else (f" {count:,} values that are not finite were left out.")
     )
-
-
-def listed(names: list[str]) -> str:
-    """Names as in a sentence: a, b and c."""
-    return (
-        names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else "no series"
-    )

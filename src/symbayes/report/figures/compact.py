@@ -14,7 +14,8 @@ from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, LogLo
 
 from symbayes.analyse.spread import moving
 from symbayes.report.contents import Figure
-from symbayes.report.figures.canvas import blank, finite, left_out, legend, listed, pen, sheet, to_svg
+from symbayes.report.figures.canvas import blank, finite, left_out, legend, pen, sheet, to_svg
+from symbayes.report.words import listed
 
 Numbers = int | float | np.integer | np.floating | Real[np.ndarray, " _point"]
 """One number, or one for each point of a series."""

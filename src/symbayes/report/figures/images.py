@@ -10,7 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
 from symbayes.report.contents import Figure
-from symbayes.report.figures.canvas import SHADE, blank, left_out, legend, listed, pen, sheet, shown, to_svg
+from symbayes.report.figures.canvas import SHADE, blank, left_out, legend, pen, sheet, shown, to_svg
+from symbayes.report.words import listed
 
 _CLASSES = 10  # bars per picture; with more classes the likeliest ones are shown
 

@@ -9,7 +9,8 @@ from jaxtyping import Real
 from matplotlib.ticker import LogLocator
 
 from symbayes.report.contents import Figure
-from symbayes.report.figures.canvas import blank, finite, left_out, legend, listed, pen, sheet, shown, to_svg
+from symbayes.report.figures.canvas import blank, finite, left_out, legend, pen, sheet, shown, to_svg
+from symbayes.report.words import listed
 
 _MARKED = 25  # up to so many points each point gets a marker
 

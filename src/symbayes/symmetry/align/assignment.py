@@ -12,7 +12,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from symbayes.symmetry.group.patterns import Pattern, sign_choices, together, weight
 
@@ -86,6 +85,8 @@ def stays(values: np.ndarray, rounds: int = 16) -> bool:
 
 
 def _solve(matrix: np.ndarray) -> np.ndarray:
+    from scipy.optimize import linear_sum_assignment  # slow to import
+
     return linear_sum_assignment(matrix, maximize=True)[1]
 
 

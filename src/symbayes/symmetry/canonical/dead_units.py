@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from symbayes.symmetry.canonical.masses import Piece, pieces_of
 from symbayes.symmetry.group.element import spread
@@ -80,6 +79,8 @@ def _fix_one(
         count += len(size)
     if not count:
         return
+    from scipy.sparse import csr_array  # slow to import
+
     where = (np.concatenate(rows), np.concatenate(columns))
     table = csr_array((np.concatenate(exponents), where), (count, sum(log.size for log in logs.values())))
     used = np.unique(where[1])

@@ -29,6 +29,9 @@ STEPS = 200
 PRECISION = 1e-12
 """The gradient norm, relative to the mass, at which a solution is reached."""
 
+FEW, MANY = 8, 64
+"""Networks that are solved at once."""
+
 Logs = dict[str, Any]
 
 
@@ -64,7 +67,7 @@ def minimal_mass(draws: Draws | trees.Tree, group: Symmetry) -> MinimalMass:
             logs[name][ids] = log
             # A unit without any weight is as small as it can be.
             dead[name][ids] = lost[name] & (sum(every[name]) > 0)
-    elements = jax.tree.map(jnp.asarray, stack.elements(log_scales=logs))
+    elements = stack.elements(log_scales=logs)
     lead = stack.lead
     reported = {name: mask.reshape(*lead, -1) for name, mask in dead.items()}
     return MinimalMass(stack.moved(elements), elements, mass.reshape(lead), norm.reshape(lead), reported)
@@ -121,17 +124,29 @@ def solve(
     free = {name: np.ones(np.shape(log), bool) for name, log in start.items()} if free is None else free
     if not pieces:
         return dict(start), np.zeros(()), np.zeros(())
-    with jax.enable_x64(True):
-        double = {name: np.asarray(log, np.float64) for name, log in start.items()}
-        logs, mass, norm = _solve(pieces, list(masses), double, dict(free))
-        found = {name: np.asarray(log) for name, log in logs.items()}
-    mass, norm = np.asarray(mass), np.asarray(norm)
+    double = {name: np.asarray(log, np.float64) for name, log in start.items()}
+    found, mass, norm = _solved(pieces, (list(masses), double, dict(free)), len(masses[0]))
     if np.any(norm > 1e-6 * mass):
         raise ValueError(
             "the smallest mass was not reached: some scales have almost no weight on one side; "
             "use scale='unit-norm'"
         )
     return found, mass, norm
+
+
+def _solved(pieces: tuple[Piece, ...], batch: Any, count: int) -> Any:
+    """All of a batch, some at a time and always as many, so that two programs serve batches of any size.
+
+    On the host's processor: the problem is small, and accelerators take long to compile it.
+    """
+    some = FEW if count <= FEW else MANY
+    found = []
+    with jax.enable_x64(True), jax.default_device(jax.local_devices(backend="cpu")[0]):
+        for first in range(0, count, some):
+            rows = np.minimum(np.arange(first, first + some), count - 1)
+            part = _solve(pieces, *trees.index(batch, rows))
+            found.append(jax.tree.map(lambda leaf, n=count - first: np.asarray(leaf)[:n], part))
+    return jax.tree.map(lambda *parts: np.concatenate(parts), *found)
 
 
 def balanced(group: Symmetry, flat: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -22,6 +22,13 @@ from symbayes.pytrees import pytree
 Shaped = TypeVar("Shaped", np.ndarray, jax.Array)
 
 
+def module_of(arrays: Any) -> Any:
+    """The module whose functions take these arrays: NumPy on the host, where small things compile nothing, or
+    JAX inside compiled programs.
+    """
+    return jnp if any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(arrays)) else np
+
+
 @pytree
 @dataclass(frozen=True)
 class Element:
@@ -32,6 +39,14 @@ class Element:
     permutations: dict[str, Any]
     signs: dict[str, Any]
     log_scales: dict[str, Any]
+
+    @property
+    def lead(self) -> tuple[int, ...]:
+        """The leading axes of a batch of elements; none for one."""
+        for part, own in ((self.permutations, 2), (self.signs, 1), (self.log_scales, 1)):
+            for leaf in part.values():
+                return tuple(leaf.shape[: leaf.ndim - own])
+        return ()
 
     def without_scales(self, log_scales: Mapping[str, Any]) -> Element:
         """This element, and then these log-scales undone place by place: into the scales of a reference."""
@@ -60,50 +75,67 @@ class Indices:
     def count(self, names: Sequence[str]) -> int:
         return int(np.prod(self.shape(names), dtype=int))
 
-    def spread(self, array: jax.Array, names: Sequence[str], places: Sequence[int], rank: int) -> jax.Array:
-        """An array over the named indices as one of `rank` axes, with each index at its place."""
-        return spread(jnp.reshape(array, self.shape(names)), places, rank)
+    def spread(
+        self, array: Any, names: Sequence[str], places: Sequence[int], lead: tuple[int, ...], rank: int
+    ):
+        """An array over the named indices as one of `rank` axes, with each index at its place; leading axes
+        stay.
+        """
+        n = len(lead)
+        array = array.reshape(*lead, *self.shape(names))
+        return spread(array, [*range(n), *(n + place for place in places)], n + rank)
 
-    def source(self, element: Element, names: Sequence[str], place: int) -> jax.Array:
+    def source(self, element: Element, names: Sequence[str], place: int) -> Any:
         """Where the index at this place comes from, as an array that broadcasts over the named indices."""
         name, rank = names[place], len(names)
         if name not in element.permutations:
-            return self.spread(jnp.arange(self.sizes[name]), [name], [place], rank)
+            return self.spread(np.arange(self.sizes[name]), [name], [place], (), rank)
         over = self.over[name]
         places = [*(names.index(other) for other in over), place]
-        return self.spread(element.permutations[name], [*over, name], places, rank)
+        return self.spread(element.permutations[name], [*over, name], places, element.lead, rank)
 
-    def flat_source(self, element: Element, names: Sequence[str]) -> jax.Array:
+    def flat_source(self, element: Element, names: Sequence[str]) -> Any:
         """For every tuple of indices, flattened, the tuple it comes from."""
-        flat = jnp.zeros((1,) * len(names), jnp.int32)
+        flat = np.zeros((1,) * len(names), np.int32)
         for place, name in enumerate(names):
             flat = flat * self.sizes[name] + self.source(element, names, place)
-        return jnp.ravel(jnp.broadcast_to(flat, self.shape(names)))
+        return self.flattened(flat, element.lead, names)
+
+    def flattened(self, array: Any, lead: tuple[int, ...], names: Sequence[str]) -> Any:
+        """An array that broadcasts over the named indices, with these as one axis."""
+        whole = module_of(array).broadcast_to(array, (*lead, *self.shape(names)))
+        return whole.reshape(*lead, self.count(names))
 
 
 def compose(indices: Indices, over: Mapping[str, tuple[str, ...]], a: Element, b: Element) -> Element:
     """The element that acts as b, then a; `over` names the indices of each sign and log-scale."""
+    take = module_of((a, b)).take_along_axis
     permutations = {}
     for name, rows in a.permutations.items():
         origin = indices.flat_source(a, indices.over[name])
-        permutations[name] = jnp.take_along_axis(b.permutations[name][origin], rows, axis=-1)
+        permutations[name] = take(take(b.permutations[name], origin[..., None], axis=-2), rows, axis=-1)
     moved = {name: indices.flat_source(a, names) for name, names in over.items()}
     return Element(
         permutations,
-        {name: s * b.signs[name][moved[f"sign/{name}"]] for name, s in a.signs.items()},
-        {name: s + b.log_scales[name][moved[f"scale/{name}"]] for name, s in a.log_scales.items()},
+        {name: s * take(b.signs[name], moved[f"sign/{name}"], axis=-1) for name, s in a.signs.items()},
+        {
+            name: s + take(b.log_scales[name], moved[f"scale/{name}"], axis=-1)
+            for name, s in a.log_scales.items()
+        },
     )
 
 
 def inverse(indices: Indices, over: Mapping[str, tuple[str, ...]], a: Element) -> Element:
     """The element that undoes a."""
+    module = module_of(a)
+    take, argsort = module.take_along_axis, module.argsort
     permutations = {}
     for name, rows in a.permutations.items():
-        back = jnp.argsort(indices.flat_source(a, indices.over[name]))
-        permutations[name] = jnp.argsort(rows, axis=-1)[back].astype(rows.dtype)
-    moved = {name: jnp.argsort(indices.flat_source(a, names)) for name, names in over.items()}
+        back = argsort(indices.flat_source(a, indices.over[name]), axis=-1)
+        permutations[name] = take(argsort(rows, axis=-1), back[..., None], axis=-2).astype(rows.dtype)
+    moved = {name: argsort(indices.flat_source(a, names), axis=-1) for name, names in over.items()}
     return Element(
         permutations,
-        {name: s[moved[f"sign/{name}"]] for name, s in a.signs.items()},
-        {name: -s[moved[f"scale/{name}"]] for name, s in a.log_scales.items()},
+        {name: take(s, moved[f"sign/{name}"], axis=-1) for name, s in a.signs.items()},
+        {name: -take(s, moved[f"scale/{name}"], axis=-1) for name, s in a.log_scales.items()},
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -14,7 +14,7 @@ import numpy as np
 
 from symbayes import trees
 from symbayes.symmetry.group import table
-from symbayes.symmetry.group.acting import act_rows, in_place
+from symbayes.symmetry.group.acting import act_batch, act_rows, in_place
 from symbayes.symmetry.group.element import Element, Indices, compose, inverse
 from symbayes.symmetry.group.members import Factor, Permutation, Pinned
 from symbayes.symmetry.group.sites import Entry, Parts, Site, move, sites_of
@@ -23,7 +23,7 @@ from symbayes.symmetry.group.trial import Trial
 from symbayes.symmetry.program.evaluation import Evaluation
 
 LARGE = 2**16
-"""Bytes of a parameter from which on many networks are moved one by one; smaller ones in one program."""
+"""Bytes of a parameter from which on many networks are moved one by one; smaller ones all at once."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -159,28 +159,12 @@ class Symmetry:
 
     def act_each(self, path: str, elements: Element, leaves: np.ndarray) -> np.ndarray:
         """One parameter of many networks, each moved by its own element."""
+        elements = jax.tree.map(np.asarray, elements)
         sites = self.sites[path]
-        if leaves[:1].nbytes < LARGE or not all(in_place(site.axes) for site in sites):
-            return np.asarray(self._act_each(path, elements, leaves))
-        vectors = jax.tree.map(np.asarray, self._vectors_each(path, elements))
-        return act_rows(leaves, [(site.axes, *pair) for site, pair in zip(sites, vectors, strict=True)])
-
-    @cached_property
-    def _act_each(self) -> Callable[..., jax.Array]:
-        def many(path: str, elements: Element, leaves: Any) -> jax.Array:
-            return jax.vmap(partial(self.act_on, path))(elements, leaves)
-
-        return jax.jit(many, static_argnums=0)
-
-    @cached_property
-    def _vectors_each(self) -> Callable[..., list[tuple[Any, Any]]]:
-        def many(path: str, elements: Element) -> list[tuple[Any, Any]]:
-            sites = self.sites[path]
-            return jax.vmap(lambda one: [site.compile(self.indices, self.over, one) for site in sites])(
-                elements
-            )
-
-        return jax.jit(many, static_argnums=0)
+        moves = [(site.axes, *site.compile(self.indices, self.over, elements)) for site in sites]
+        if leaves[:1].nbytes >= LARGE and all(in_place(site.axes) for site in sites):
+            return act_rows(leaves, moves)
+        return act_batch(leaves, moves)
 
     def expect(self, flat: Mapping[str, Any]) -> None:
         """Refuse parameters of another network, by name."""

@@ -10,12 +10,13 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from symbayes.symmetry.group.element import Element, Indices
+from symbayes.symmetry.group.element import Element, Indices, module_of
 
 
 @dataclass(frozen=True)
@@ -73,13 +74,16 @@ class Site:
     blocks: tuple[Block, ...]
 
     def compile(self, indices: Indices, over: Mapping[str, tuple[str, ...]], element: Element):
-        """The index vector and the factor vector over the flattened axes; None where nothing is done."""
+        """The index vector and the factor vector over the flattened axes; None where nothing is done.
+
+        A batch of elements gives a batch of vectors.
+        """
         order = np.argsort(np.concatenate([block.positions(indices) for block in self.blocks]))
         in_order = np.array_equal(order, np.arange(len(order)))
 
-        def join(pieces: list[jax.Array]) -> jax.Array:
-            whole = jnp.concatenate(pieces) if len(pieces) > 1 else pieces[0]
-            return whole if in_order else whole[order]
+        def join(pieces: list[Any]) -> Any:
+            whole = module_of(pieces).concatenate(pieces, axis=-1) if len(pieces) > 1 else pieces[0]
+            return whole if in_order else whole[..., order]
 
         moved = any(name in element.permutations for block in self.blocks for name in block.names)
         index = join([_index(block, indices, element) for block in self.blocks]) if moved else None
@@ -88,26 +92,24 @@ class Site:
         return index, factor
 
 
-def _index(block: Block, indices: Indices, element: Element) -> jax.Array:
-    flat = jnp.full((1,) * len(block.names), block.base)
+def _index(block: Block, indices: Indices, element: Element) -> Any:
+    flat = np.full((1,) * len(block.names), block.base, np.int32)
     for place, stride in enumerate(block.strides):
         flat = flat + stride * indices.source(element, block.names, place)
-    return jnp.ravel(jnp.broadcast_to(flat, indices.shape(block.names)))
+    return indices.flattened(flat, element.lead, block.names)
 
 
-def _factor(
-    block: Block, indices: Indices, over: Mapping[str, tuple[str, ...]], element: Element
-) -> jax.Array:
-    rank = len(block.names)
-    log_scale, sign = jnp.zeros((1,) * rank), jnp.ones((1,) * rank)
+def _factor(block: Block, indices: Indices, over: Mapping[str, tuple[str, ...]], element: Element) -> Any:
+    rank, lead = len(block.names), element.lead
+    log_scale, sign = np.zeros((1,) * rank, np.float32), np.ones((1,) * rank, np.float32)
     for kind, name, places, exponent in block.factors:
         array = element.signs[name] if kind == "sign" else element.log_scales[name]
-        spread = indices.spread(array, over[f"{kind}/{name}"], places, rank)
+        spread = indices.spread(array, over[f"{kind}/{name}"], places, lead, rank)
         if kind == "sign":
             sign = sign * spread
         else:
             log_scale = log_scale + exponent * spread
-    return jnp.ravel(jnp.broadcast_to(sign * jnp.exp(log_scale), indices.shape(block.names)))
+    return indices.flattened(sign * module_of(log_scale).exp(log_scale), lead, block.names)
 
 
 def move(

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from symbayes import trees
@@ -144,7 +143,7 @@ class Elements:
 
     def batch(self) -> Element:
         """All of them, with the draws' leading axes."""
-        return jax.tree.map(jnp.asarray, self.stack.elements(*self.parts))
+        return self.stack.elements(*self.parts)
 
 
 @dataclass(frozen=True)

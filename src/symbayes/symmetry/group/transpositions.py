@@ -8,38 +8,39 @@ from __future__ import annotations
 
 import functools
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int, PRNGKeyArray, UInt32
 
-from symbayes.symmetry.group.element import Element
+from symbayes.symmetry.group.element import Element, module_of
 
 Key = PRNGKeyArray | UInt32[Array, "2"]
 
 
-def count(permutation: Int[Array, "*batch n"]) -> Int[Array, "*batch"]:
+def count(permutation: Int[Array | np.ndarray, "*batch n"]) -> Any:
     """``n - cycles`` of a permutation of n things."""
-    n = permutation.shape[-1]
+    module, n = module_of(permutation), permutation.shape[-1]
     # The smallest member of each cycle, found by doubling: after k rounds the label is the minimum over 2^k
     # steps.
-    label = jnp.broadcast_to(jnp.arange(n, dtype=permutation.dtype), permutation.shape)
+    label = module.broadcast_to(np.arange(n, dtype=permutation.dtype), permutation.shape)
     jump = permutation
     for _ in range(math.ceil(math.log2(max(n, 2)))):
-        label = jnp.minimum(label, jnp.take_along_axis(label, jump, axis=-1))
-        jump = jnp.take_along_axis(jump, jump, axis=-1)
-    return n - jnp.sum(label == jnp.arange(n), axis=-1)
+        label = module.minimum(label, module.take_along_axis(label, jump, axis=-1))
+        jump = module.take_along_axis(jump, jump, axis=-1)
+    return n - (label == np.arange(n)).sum(axis=-1)
 
 
-def transpositions(elements: Element) -> dict[str, jax.Array]:
+def transpositions(elements: Element) -> dict[str, Any]:
     """The number of transpositions of an element, per permuted index and in all (``"total"``).
 
     A batch of elements gives a batch of numbers.  An index that is permuted separately for every value of
     another (the dimensions of each head) counts the sum over these.
     """
-    found = {name: jnp.sum(count(rows), axis=-1) for name, rows in elements.permutations.items()}
-    return found | {"total": sum(found.values(), start=jnp.zeros((), jnp.int32))}
+    found = {name: count(rows).sum(axis=-1) for name, rows in elements.permutations.items()}
+    return found | {"total": sum(found.values(), start=np.zeros((), np.int32))}
 
 
 def random_permutation(key: Key, n: int, distance: int | None = None) -> Int[Array, ...]:

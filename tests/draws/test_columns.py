@@ -6,7 +6,7 @@ import pytest
 
 import symbayes as sb
 from symbayes import trees
-from symbayes.analyse.columns import some_columns, some_weights
+from symbayes.draws.columns import some_columns, some_weights
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-from symbayes.draws import Draws
+from symbayes.draws.draws import Draws
 
 
 def some_columns(values: np.ndarray, most: int) -> np.ndarray:

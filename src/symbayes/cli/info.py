@@ -1,0 +1,32 @@
+"""`symbayes info`: what a run is, and whether to trust it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from symbayes.cli.options import OneRun
+from symbayes.cli.output import Json, Output
+
+
+@dataclass(frozen=True)
+class Info:
+    """What a run is, whether it has ended, and whether to trust it: acceptance, divergences, R-hat, ESS.
+
+    Example: symbayes info runs/hmc-digits
+
+    Attributes:
+        run: folder of the run.
+        json: a file to write the same to, as numbers; - is the standard output.
+    """
+
+    run: OneRun
+    json: Json = None
+
+    def __call__(self) -> None:
+        from symbayes.draws import Run
+        from symbayes.engine.summary import Summary
+
+        output = Output(self.json)
+        summary = Summary.of(Run(self.run))
+        output.line(summary)
+        output.numbers(summary.numbers())

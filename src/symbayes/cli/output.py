@@ -1,0 +1,56 @@
+"""What commands print, and the numbers that they write as JSON.
+
+With ``--json -`` the numbers go to the standard output, and everything else to the standard error, so that
+another program can read them.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+from rich.console import Console
+
+from symbayes.cli.options import default, require_file
+
+STDOUT = Path("-")
+
+Json = Annotated[Path | None, default("none", "FILE")]
+"""The option ``--json``: a file for the numbers, - for the standard output."""
+
+
+class Output:
+    """Where a command prints."""
+
+    def __init__(self, json: Path | None) -> None:
+        require_file("--json", json)
+        self._json = json
+
+    @property
+    def _aside(self) -> bool:
+        """Whether the standard output is taken by numbers."""
+        return self._json == STDOUT
+
+    def show(self, thing: Any, **options: Any) -> None:
+        """A table, or whatever a console can show."""
+        Console(stderr=self._aside).print(thing, **options)
+
+    def line(self, text: Any) -> None:
+        """A line as it is, also where it is longer than the terminal is wide."""
+        print(text, file=sys.stderr if self._aside else sys.stdout)
+
+    @property
+    def wanted(self) -> bool:
+        """Whether numbers are asked for."""
+        return self._json is not None
+
+    def numbers(self, value: Any) -> None:
+        """Write them, if they are asked for."""
+        from symbayes.report.numbers import json_text
+        from symbayes.report.page import write
+
+        if self._json == STDOUT:
+            sys.stdout.write(json_text(value))
+        elif self._json is not None:
+            write(self._json, json_text(value))

@@ -1,0 +1,169 @@
+"""Tables with named columns: how their rows become a network's inputs, and its outputs values with names.
+
+A column of numbers is one input, standardised; a column of words is one input for each of its words, one
+where the row has that word and zero where not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from symbayes.data.examples import Dataset, Scaling
+from symbayes.specs import did_you_mean, require
+
+Table = Mapping[str, np.ndarray]
+"""Columns by name, each (n,): numbers, or words as strings."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of inputs; `words` are those that it may hold, none for numbers."""
+
+    name: str
+    words: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, name: str, values: np.ndarray) -> Column:
+        return cls(name) if values.dtype.kind == "f" else cls(name, tuple(sorted(set(values.tolist()))))
+
+    @property
+    def inputs(self) -> int:
+        return len(self.words) or 1
+
+    def encoded(self, values: np.ndarray) -> np.ndarray:
+        """Inputs (n, inputs) in float64, before they are standardised."""
+        if not self.words:
+            require(
+                values.dtype.kind == "f",
+                f"the column {self.name!r} holds words, and held numbers in the training data",
+            )
+            return values[:, None]
+        words = values.astype(str) if values.dtype.kind != "f" else np.array([_word(v) for v in values])
+        unknown = sorted(set(words.tolist()) - set(self.words))
+        require(
+            not unknown,
+            f"the column {self.name!r} holds {', '.join(map(repr, unknown[:3]))}, "
+            f"which the training data never had: known are {', '.join(self.words)}",
+        )
+        return (words[:, None] == np.array(self.words)).astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Preparation:
+    """How rows of a table become inputs, and what predictions stand for.
+
+    Attributes:
+        columns: of the inputs, in their order; none where they were arrays without names.
+        targets: names of the targets.
+        class_names: of labels 0, 1, ...; none for real targets.
+        inputs: how inputs were standardised, if they were.
+        outputs: how targets were standardised, if they were.
+    """
+
+    columns: tuple[Column, ...] = ()
+    targets: tuple[str, ...] = ()
+    class_names: tuple[str, ...] = ()
+    inputs: Scaling | None = None
+    outputs: Scaling | None = None
+
+    @classmethod
+    def of(cls, dataset: Dataset) -> Preparation:
+        """That of a dataset."""
+        scalings = dataset.input_scaling, dataset.target_scaling
+        return cls(dataset.columns, dataset.targets, dataset.class_names, *scalings)
+
+    def rows(self, what: Any) -> np.ndarray:
+        """Inputs of the network for a table, or for an array in the units of the training data."""
+        if is_table(what):
+            return self._scaled(encoded(table(what), self.columns))
+        return self._scaled(np.asarray(what))
+
+    def _scaled(self, x: np.ndarray) -> np.ndarray:
+        return x.astype(np.float32) if self.inputs is None else self.inputs.apply(x)
+
+    def record(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "columns": [[column.name, list(column.words)] for column in self.columns],
+            "targets": list(self.targets),
+            "class_names": list(self.class_names),
+            "inputs": None if self.inputs is None else self.inputs.record(),
+            "outputs": None if self.outputs is None else self.outputs.record(),
+        }
+
+    @classmethod
+    def read(cls, recorded: Mapping[str, Any]) -> Preparation:
+        """From what `record` gave."""
+        scalings = {
+            name: None if recorded[name] is None else Scaling.read(recorded[name])
+            for name in ("inputs", "outputs")
+        }
+        return cls(
+            tuple(Column(name, tuple(words)) for name, words in recorded["columns"]),
+            tuple(recorded["targets"]),
+            tuple(recorded["class_names"]),
+            **scalings,
+        )
+
+
+def is_table(what: Any) -> bool:
+    """Whether this has named columns."""
+    return isinstance(what, Mapping) or (hasattr(what, "columns") and hasattr(what, "to_numpy"))
+
+
+def table(what: Any) -> dict[str, np.ndarray]:
+    """The columns of a pandas table or a mapping: numbers as float64, everything else as strings."""
+    columns = {str(name): column(str(name), what[name]) for name in _names(what)}
+    lengths = {name: len(values) for name, values in columns.items()}
+    require(len(set(lengths.values())) == 1, f"the columns of a table have one length, not {lengths}")
+    return columns
+
+
+def _names(what: Any) -> list[Any]:
+    return list(what.keys() if isinstance(what, Mapping) else what.columns)
+
+
+def column(name: str, values: Any) -> np.ndarray:
+    """Numbers as float64, words as strings; a missing value is refused."""
+    array = np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)
+    require(array.ndim == 1, f"the column {name!r} has one value in every row, not shape {array.shape}")
+    missing = np.array([value is None or value != value for value in array.tolist()], bool)
+    require(
+        not missing.any(),
+        f"the column {name!r} lacks {missing.sum()} of {len(array)} values, "
+        f"first in row {int(missing.argmax()) + 1}: fill them, or leave these rows out",
+    )
+    if array.dtype.kind in "iuf":
+        return array.astype(np.float64)
+    if array.dtype.kind == "O" and all(isinstance(v, int | float) for v in array.tolist()):
+        return array.astype(np.float64)
+    return np.array([_word(value) for value in array.tolist()], dtype=str)
+
+
+def _word(value: Any) -> str:
+    """A value as a word; 3.0 and 3 are the same."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def encoded(rows: Table, columns: tuple[Column, ...]) -> np.ndarray:
+    """Inputs (n, features) of a table that has these columns, and perhaps others."""
+    require(len(columns) > 0, "the training data had no names: give an array of inputs instead of a table")
+    for wanted in columns:
+        hint = did_you_mean(wanted.name, rows)
+        there = ", ".join(rows)
+        require(wanted.name in rows, f"the table has no column {wanted.name!r}{hint}: it has {there}")
+    return np.concatenate([wanted.encoded(rows[wanted.name]) for wanted in columns], axis=1)
+
+
+def standardisation(x: np.ndarray, columns: tuple[Column, ...] = ()) -> Scaling:
+    """Mean and standard deviation of every input, in float64; a constant one keeps scale one, and so do
+    those that stand for words."""
+    wide = x.astype(np.float64)
+    constant = wide.max(axis=0) == wide.min(axis=0)
+    mean, scale = wide.mean(axis=0), np.where(constant, 1.0, wide.std(axis=0))
+    words = np.array([bool(c.words) for c in columns for _ in range(c.inputs)] or [False] * x.shape[1])
+    return Scaling(np.where(words, 0.0, mean), np.where(words, 1.0, scale))

@@ -1,0 +1,118 @@
+"""Files of one's own as datasets: ``path/to/houses.csv:target=price``.
+
+The name has all that it takes to load the same data again: the file, and after a colon the target's column
+(or several, joined by +) and options.  Characters that have a meaning there are written as in addresses, %2C
+for a comma.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote
+
+import numpy as np
+
+from symbayes.data.columns import table
+from symbayes.data.examples import Dataset
+from symbayes.data.formats.columns import reader
+from symbayes.data.own import Task, from_arrays
+from symbayes.specs import did_you_mean, require
+
+OPTIONS = ("target", "task", "test", "validation", "split", "examples", "test_examples")
+
+
+def names_a_file(name: str) -> bool:
+    """Whether a dataset's name is that of a file."""
+    return reader(name.partition(":")[0]) is not None
+
+
+def file_name(path: str | Path, **options: Any) -> str:
+    """The name of the dataset in a file, with these options."""
+    written = [f"{key}={_written(options[key])}" for key in OPTIONS if options.get(key) not in (None, ())]
+    return f"{path}:{','.join(written)}" if written else str(path)
+
+
+def _written(value: Any) -> str:
+    many = value if isinstance(value, tuple | list) else [value]
+    return "+".join(quote(str(one), safe=" ") for one in many)
+
+
+def parsed(name: str) -> tuple[Path, dict[str, Any]]:
+    """The file, and the options after the colon."""
+    path, _, rest = name.partition(":")
+    options: dict[str, Any] = {}
+    for item in rest.split(",") if rest else ():
+        option, equals, value = item.partition("=")
+        require(
+            bool(equals) and option in OPTIONS,
+            f"options of a file are written FILE:target=NAME,split=1, of {', '.join(OPTIONS)}, not {item!r}",
+        )
+        options[option] = _read_option(option, value)
+    return Path(path), options
+
+
+def _read_option(option: str, value: str) -> Any:
+    if option == "target":
+        return tuple(unquote(one) for one in value.split("+"))
+    if option == "task":
+        require(
+            value in ("regression", "classification"), f"task is regression or classification, not {value!r}"
+        )
+        return value
+    try:
+        number = float(value)
+    except ValueError:
+        raise ValueError(f"{option} is a number, not {value!r}") from None
+    return number if option in ("test", "validation") and number < 1 else int(number)
+
+
+def load_file(name: str, **options: Any) -> Dataset:
+    """The dataset in a file; its name loads the same data again from any folder."""
+    path, written = parsed(name)
+    given = written | {key: value for key, value in options.items() if value is not None}
+    if isinstance(given.get("target"), str):
+        given["target"] = (given["target"],)
+    unknown = sorted(set(given) - set(OPTIONS))
+    require(not unknown, f"a file takes the options {', '.join(OPTIONS)}, not {', '.join(unknown)}")
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    limits = {key: given[key] for key in ("examples", "test_examples") if key in given}
+    rest = {key: given[key] for key in ("test", "validation", "split") if key in given}
+    x, y, targets = inputs_and_targets(path, given.get("target", ()))
+    task: Task | None = given.get("task")
+    dataset = from_arrays(x, y, name=path.name, task=task, targets=targets, **rest)
+    kept = file_name(path.resolve(), **given)
+    described = f"{dataset.description} of {path.name}"
+    return replace(dataset.limited(**limits), name=kept, description=described, loadable=True)
+
+
+def read_columns(path: Path) -> dict[str, np.ndarray]:
+    """All arrays of a file, by name."""
+    read = reader(path)
+    require(read is not None, f"{path} is not a .csv, .tsv, .npz or .parquet file")
+    assert read is not None
+    return read(path)
+
+
+def inputs_and_targets(path: Path, target: Sequence[str]) -> tuple[Any, Any, tuple[str, ...]]:
+    """Inputs, targets and their names: the named columns and all others, or arrays x and y of an archive."""
+    columns = read_columns(path)
+    if not target and {"x", "y"} <= set(columns):
+        return columns["x"], columns["y"], ()
+    require(len(target) > 0, f"name the column of {path} to predict with --target, of {', '.join(columns)}")
+    for wanted in target:
+        hint = did_you_mean(wanted, columns)
+        require(wanted in columns, f"{path} has no column {wanted!r}{hint}: it has {', '.join(columns)}")
+    others = {name: values for name, values in columns.items() if name not in target}
+    require(len(others) > 0, f"{path} has no column beside {', '.join(target)} to predict from")
+    if "x" in others and np.ndim(others["x"]) > 1:
+        return others["x"], _stacked(columns, target), tuple(target)
+    return table(others), _stacked(columns, target), tuple(target)
+
+
+def _stacked(columns: Mapping[str, np.ndarray], target: Sequence[str]) -> np.ndarray:
+    chosen = table({name: columns[name] for name in target})
+    return chosen[target[0]] if len(target) == 1 else np.stack([chosen[name] for name in target], axis=1)

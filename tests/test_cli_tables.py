@@ -1,0 +1,174 @@
+"""From a table of one's own to numbers: sample, info, predict, and JSON on the standard output."""
+
+import csv
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import symbayes as sb
+from symbayes.cli import main
+
+TINY = [
+    "--step-size",
+    "0.02",
+    "--trajectory",
+    "0.04",
+    "--burn-in",
+    "2",
+    "--draws",
+    "4",
+    "--chains",
+    "2",
+    "--hidden",
+    "3",
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two tables: 30 houses with a price and a kind, and three new ones without a price."""
+    folder = tmp_path_factory.mktemp("tables")
+    rng = np.random.default_rng(0)
+    lines = ["rooms,kind,price"]
+    for _ in range(30):
+        rooms, kind = rng.integers(1, 6), rng.choice(["flat", "house"])
+        lines.append(f"{rooms},{kind},{100 * rooms + 30 * (kind == 'house') + rng.normal():.2f}")
+    (folder / "houses.csv").write_text("\n".join(lines) + "\n")
+    (folder / "new.csv").write_text("kind,rooms\nflat,2\nhouse,3\nflat,5\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def prices(folder: Path) -> Path:
+    run = folder / "prices"
+    source = ["--data", str(folder / "houses.csv"), "--target", "price"]
+    assert main(["sample", "hmc", *TINY, *source, "--store", str(run)]) == 0
+    return run
+
+
+@pytest.fixture(scope="module")
+def kinds(folder: Path) -> Path:
+    run = folder / "kinds"
+    source = ["--data", str(folder / "houses.csv"), "--target", "kind"]
+    assert main(["sample", "hmc", *TINY, *source, "--store", str(run)]) == 0
+    return run
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_run_is_found_again_from_any_folder(prices, monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["evaluate", str(prices), "--json", "-"]) == 0
+    printed = capsys.readouterr()
+    numbers = json.loads(printed.out)
+    assert set(numbers["comparison"]["prices"]) >= {"RMSE", "NLL"}
+    assert "RMSE" in printed.err
+    assert not Path("-").exists()
+
+
+def test_the_default_folder_has_the_name_of_the_file(folder, monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    source = ["--data", str(folder / "houses.csv:split=1"), "--target", "price", "--no-estimate"]
+    assert main(["sample", "hmc", *TINY, *source]) == 0
+    assert [path.name for path in Path("runs").iterdir()] == ["hmc-houses-split-1"]
+    assert "3 inputs predict price; 24 rows train, 3 rows validate, 3 rows test" in capsys.readouterr().err
+
+
+def test_predictions_are_in_the_targets_units_and_follow_the_names_of_columns(prices, folder, tmp_path):
+    out = tmp_path / "new.csv"
+    assert main(["predict", str(prices), "--data", str(folder / "new.csv"), "--out", str(out)]) == 0
+    told = rows(out)
+    assert list(told[0]) == ["price mean", "price sd", "price lower", "price upper"]
+    run = sb.open(prices)
+    flat = run.predict({"rooms": [2.0, 3.0, 5.0], "kind": ["flat", "house", "flat"]})
+    np.testing.assert_allclose([float(row["price mean"]) for row in told], flat.mean[:, 0], rtol=1e-5)
+    lower, upper = flat.interval(0.9)
+    np.testing.assert_allclose([float(row["price upper"]) for row in told], upper[:, 0], rtol=1e-5)
+    assert (lower < upper).all()
+    # The same by hand: standardise the inputs, predict, and undo that of the targets.
+    dataset = sb.data.load(run.about["data"])
+    by_hand = dataset.input_scaling.apply(np.array([[2, 1, 0], [3, 0, 1], [5, 1, 0]]))
+    np.testing.assert_allclose(
+        dataset.target_scaling.undo(run.predict(by_hand).mean), flat.mean, rtol=1e-5, atol=1e-3
+    )
+
+
+def test_labels_are_predicted_by_name(kinds, folder, tmp_path):
+    (tmp_path / "new.csv").write_text("rooms,price\n2,205\n5,533\n")
+    for ending in ("csv", "npz"):
+        out = ["--data", str(tmp_path / "new.csv"), "--out", str(tmp_path / f"told.{ending}")]
+        assert main(["predict", str(kinds), *out]) == 0
+    told = rows(tmp_path / "told.csv")
+    assert {row["label"] for row in told} <= {"flat", "house"}
+    probabilities = [float(row["flat probability"]) + float(row["house probability"]) for row in told]
+    np.testing.assert_allclose(probabilities, 1, atol=1e-6)
+    with np.load(tmp_path / "told.npz") as arrays:
+        assert set(arrays) == {"label", "entropy", "probability", "lower", "upper"}
+        assert arrays["probability"].shape == (2, 2)
+
+
+def test_without_data_the_test_part_is_predicted(prices, tmp_path):
+    assert main(["predict", str(prices), "--out", str(tmp_path / "test.npz")]) == 0
+    with np.load(tmp_path / "test.npz") as arrays:
+        assert arrays["mean"].shape == (3, 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--out", "a.txt"], "--out names a .csv or .npz file"),
+        (["--out", "a.csv", "--interval", "1.5"], "--interval is a probability"),
+        (["--out", "a.csv", "--data", "none.csv"], "none.csv"),
+    ],
+)
+def test_predictions_that_cannot_be_made_are_refused(prices, monkeypatch, tmp_path, capsys, arguments, words):
+    monkeypatch.chdir(tmp_path)
+    assert main(["predict", str(prices), *arguments]) == 2
+    assert words in capsys.readouterr().err
+    assert not Path("a.csv").exists()
+
+
+def test_a_target_is_for_files(capsys):
+    assert main(["sample", "hmc", *TINY, "--target", "price"]) == 2
+    assert "--target and --task are for files, and digits has its own target" in capsys.readouterr().err
+
+
+def test_info_tells_what_a_run_is(prices, capsys):
+    assert main(["info", str(prices)]) == 0
+    told = capsys.readouterr().out
+    for words in (
+        "HMC",
+        "finished",
+        "2 chains x 4 draws",
+        "divergences",
+        "largest R-hat",
+        "full",
+        str(prices),
+    ):
+        assert words in told or words == "full", words
+    assert main(["info", str(prices), "--json", "-"]) == 0
+    numbers = json.loads(capsys.readouterr().out)
+    assert numbers["finished"] is True
+    assert numbers["draws"] == 4
+    assert numbers["weights"] == 3 * 3 + 3 + 3 + 1
+    summary = sb.open(prices).summary()
+    assert numbers["rhat"] == summary.rhat
+    assert "<table>" in summary._repr_html_()
+
+
+def test_help_has_no_colours_for_those_who_say_so(monkeypatch, capsys):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    codes = {}
+    for value in ("", "1"):
+        monkeypatch.setenv("NO_COLOR", value)
+        with pytest.raises(SystemExit):
+            main(["info", "--help"])
+        codes[value] = "\x1b[" in capsys.readouterr().out
+    assert codes == {"": True, "1": False}

@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 CONSTRAINTS = $(shell $(PYTHON) -c 'import sys; print("constraints/python3.11.txt" if sys.version_info < (3, 12) else "constraints/python3.12.txt")')
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --constraint $(CONSTRAINTS)
-BYTE_IDENTICAL := tests/conformance tests/engine/test_resume.py tests/engine/test_kill.py
+PYTEST = $(BIN)/pytest -n auto --dist loadgroup --no-loadscope-reorder
 QUICK := tests/evaluate tests/distributions tests/draws tests/posterior tests/test_specs.py tests/test_trees.py tests/test_registered.py
 
 .DEFAULT_GOAL := help
@@ -42,13 +42,13 @@ demo: $(VENV)/.core  ## draw from a real posterior on the embedded digits and wr
 test: $(VENV)/.dev test-rooms test-level  ## run all tests
 
 test-rooms: $(VENV)/.dev  ## run the tests of every room
-	@$(BIN)/pytest -n auto --dist loadgroup
+	@$(PYTEST) -m 'not level'
 
-test-level: $(VENV)/.dev  ## run what must be byte-identical, compiled as users compile it
-	@SYMBAYES_COMPILER=default $(BIN)/pytest -n auto --dist loadgroup $(BYTE_IDENTICAL)
+test-level: $(VENV)/.dev  ## run what a compiler could break, compiled as users compile it
+	@SYMBAYES_COMPILER=default $(PYTEST) -m level tests/conformance tests/engine tests/posterior/numerics
 
 test-quick: $(VENV)/.dev  ## run the quickest tests, in less than two minutes
-	@$(BIN)/pytest -n auto --dist loadgroup $(QUICK)
+	@$(PYTEST) $(QUICK)
 
 lint: $(VENV)/.dev  ## style, formatting, import contracts
 	@$(BIN)/ruff check .
@@ -68,4 +68,4 @@ constraints:  ## choose the exact versions anew (needs uv)
 	@./constraints/update
 
 clean:  ## remove environments and caches
-	rm -rf .venv .venv-* .pytest_cache .ruff_cache .import_linter_cache site
+	rm -rf .venv .venv-* .pytest_cache .ruff_cache .import_linter_cache .jax_cache site

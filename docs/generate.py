@@ -44,7 +44,8 @@ BEGINNING = """
 
 Chains begin at the network's own initialisation. `run(..., start=...)` takes
 
-- draws of another run: chain c begins at the last draw of chain `c mod chains`, and is in its mode;
+- draws of another run: chain c begins at the last draw of chain `c mod chains`, and is in its mode; where
+  that run was of the same method, options left open take over what it found (step size, length, mass);
 - variables: every chain begins there;
 - variables with a leading axis over chains: each begins at its own.
 """

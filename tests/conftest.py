@@ -1,130 +1,92 @@
-"""Types and shapes are checked at run time in every test, on every function of the package.
+"""How the tests run: types and shapes are checked at every call, programs are compiled quickly and once.
 
-``SYMBAYES_COMPILER=default`` compiles as users do; ``make test`` runs what must be byte-identical that way
-too.
+``SYMBAYES_COMPILER=default`` compiles as users do; ``make test`` runs tests with the mark `level` that way.
+The fixtures that all tests share are in ``shared_fixtures.py``.
 """
 
+import gc
 import os
+import sys
+from importlib.metadata import version
 from pathlib import Path
 
-# Eight host devices, so that meshes are tested on any machine; a run without a mesh uses the first.  Tests
-# compile far more than they compute, so the compiler does less.
-LEVEL = {"default": "", "quick": "--xla_backend_optimization_level=0"}
-os.environ["XLA_FLAGS"] = " ".join(
-    [
-        os.environ.get("XLA_FLAGS", ""),
-        "--xla_force_host_platform_device_count=8",
-        LEVEL[os.environ.get("SYMBAYES_COMPILER", "quick")],
-    ]
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+LONGEST = (
+    "conformance",
+    "engine/test_kill.py",
+    "data/test_training.py",
+    "symmetry/align",
+    "test_docs.py",
+    "report",
+    "studies",
+    "test_cli",
+    "test_readme.py",
+    "analyse",
+    "engine",
+    "methods",
 )
+"""Files and folders whose tests take longer than others, in the order in which they begin."""
+
+# Tests compile far more than they compute, so the compiler does less.  Where nothing is optimised, the older
+# emitters of kernels are three times as quick; a version of XLA that has them no longer does not start with
+# the flag.
+QUICK = ["--xla_backend_optimization_level=0"]
+if version("jaxlib").startswith("0.10."):
+    QUICK.append("--xla_cpu_use_fusion_emitters=false")
+LEVEL = {"default": [], "quick": QUICK}[os.environ.get("SYMBAYES_COMPILER", "quick")]
+# Eight host devices, so that meshes are tested on any machine; a run without a mesh uses the first.
+FLAGS = ["--xla_force_host_platform_device_count=8", *LEVEL]
+given = os.environ.get("XLA_FLAGS", "").split()
+os.environ["XLA_FLAGS"] = " ".join([*given, *(flag for flag in FLAGS if flag not in given)])
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+# Workers, and the processes that tests start, share what was compiled: programs and bytecode.
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / ".jax_cache"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+# Nothing that is imported is garbage; see `pytest_collection_finish`.
+gc.disable()
 
 from jaxtyping import install_import_hook
 
 install_import_hook("symbayes", "beartype.beartype")
 
-import jax
-import numpy as np
-import pytest
-from hypothesis import settings
 
-import symbayes as sb
-
-settings.register_profile("symbayes", deadline=None, print_blob=True, max_examples=25)
-settings.load_profile("symbayes")
+def pytest_configure(config: pytest.Config) -> None:
+    """The process that hands tests to workers runs none, so it need not import what they use."""
+    hands_out = config.getoption("numprocesses", None) and not hasattr(config, "workerinput")
+    if not hands_out:
+        config.pluginmanager.import_plugin("shared_fixtures")
 
 
-@pytest.fixture(scope="session")
-def digits() -> sb.data.Dataset:
-    return sb.data.load("digits")
+def pytest_collection_finish() -> None:
+    """What was imported is not searched for garbage again, and what is traced only now and then."""
+    gc.enable()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
 
 
-@pytest.fixture(scope="session")
-def tiny(digits: sb.data.Dataset) -> sb.Posterior:
-    """A posterior that runs in milliseconds: 128 digits, six hidden units."""
-    return sb.Posterior(
-        sb.networks.mlp(hidden=(6,), outputs=10),
-        sb.likelihoods.Categorical(),
-        sb.priors.Normal(scale=0.5),
-        digits.train[:128],
-    )
-
-
-@pytest.fixture(scope="session")
-def linear() -> tuple[sb.Posterior, np.ndarray, np.ndarray]:
-    """Conjugate linear regression: a posterior with known mean and covariance.
-
-    A network without hidden layer, y = x W + b, has the Gaussian posterior with precision
-    X'X / noise^2 + I / scale^2 over (W, b), where X has a column of ones.
-    """
-    rng = np.random.default_rng(7)
-    n, noise, scale = 24, 0.5, 0.8
-    x = rng.normal(size=(n, 2)).astype(np.float32)
-    y = (x @ np.array([[1.0], [-0.5]]) + 0.3 + noise * rng.normal(size=(n, 1))).astype(np.float32)
-    posterior = sb.Posterior(
-        sb.networks.mlp(hidden=(), outputs=1),
-        sb.likelihoods.Gaussian(scale=noise),
-        sb.priors.Normal(scale=scale),
-        sb.data.Examples(x, y),
-    )
-    # Natural order of the names: bias before kernel.
-    design = np.concatenate([np.ones((n, 1)), x], axis=1).astype(np.float64)
-    precision = design.T @ design / noise**2 + np.eye(3) / scale**2
-    covariance = np.linalg.inv(precision)
-    mean = covariance @ design.T @ y[:, 0].astype(np.float64) / noise**2
-    return posterior, mean, covariance
-
-
-@pytest.fixture(scope="session")
-def runs(digits: sb.data.Dataset, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A short HMC run and a short ensemble on digits."""
-    folder = tmp_path_factory.mktemp("runs")
-    posterior = sb.Posterior(
-        sb.networks.mlp(hidden=(6,), outputs=10),
-        sb.likelihoods.Categorical(),
-        sb.priors.Normal(scale=0.5),
-        digits.train,
-    )
-    methods = {
-        "hmc": sb.HMC(step_size=0.01, trajectory=0.05, burn_in=5, draws=8, chains=2),
-        "ensemble": sb.DeepEnsemble(epochs=6, chains=3, learning_rate=1e-2),
-    }
-    for name, method in methods.items():
-        sb.run(method, posterior, store=folder / name, about={"data": "digits"})
-    return {name: folder / name for name in methods}
-
-
-@pytest.fixture(scope="session")
-def findings(runs: dict[str, Path], digits: sb.data.Dataset) -> dict[str, sb.analyse.Findings]:
-    """What is found about the two runs when little is looked at."""
-    bounds = sb.analyse.Bounds(samples=4, steps=5, examples=150)
-    found = {name: sb.analyse.investigate(path, digits, bounds) for name, path in runs.items()}
-    return {name: result for name, result in found.items() if result is not None}
-
-
-@pytest.fixture(scope="session")
-def waves() -> tuple[sb.Draws, sb.data.Dataset]:
-    """Four chains of 10 draws in memory, of a network with 13 weights that learns a sine."""
-    x = np.random.default_rng(0).normal(size=(40, 2)).astype(np.float32)
-    part = sb.data.Examples(x, np.sin(x[:, :1]).astype(np.float32))
-    posterior = sb.Posterior(
-        sb.networks.mlp(hidden=(3,), outputs=1, activation="tanh"),
-        sb.likelihoods.Gaussian(scale=0.1),
-        sb.priors.Normal(scale=1.0),
-        part,
-    )
-    method = sb.HMC(step_size=0.005, trajectory=0.02, burn_in=0, draws=10, chains=4)
-    return sb.run(method, posterior), sb.data.Dataset("waves", part, part, part, None, (), "sines")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """A worker gets whole files, since their tests share what was compiled; the conformance tests of each
-    method are a group of their own."""
+    method are a group of their own.  The longest begin first, so that all workers end at about one time."""
     for item in items:
         row = item.callspec.params.get("row") if hasattr(item, "callspec") else None
         group = f"{item.path}" + (f", {row.name}" if row is not None else "")
         item.add_marker(pytest.mark.xdist_group(group))
+    if hasattr(config, "workerinput"):
+        items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    place = str(item.path.relative_to(Path(__file__).parent))
+    return next((n for n, part in enumerate(LONGEST) if place.startswith(part)), len(LONGEST))
 
 
 def pytest_report_header() -> str:
-    return f"jax {jax.__version__} on {len(jax.devices())} {jax.devices()[0].platform} devices"
+    return f"jax {version('jax')}, compiled {os.environ.get('SYMBAYES_COMPILER', 'quick')}"

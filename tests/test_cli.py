@@ -193,13 +193,6 @@ def test_embedded_data_need_no_fetching(capsys: pytest.CaptureFixture[str]) -> N
         assert "digits is embedded" in capsys.readouterr().out
 
 
-def test_a_missing_option_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as exit:
-        main(["sample", "hmc"])
-    assert exit.value.code == 2
-    assert "--step-size" in capsys.readouterr().err
-
-
 def test_data_list_shows_the_embedded_set(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["data", "list"]) == 0
     assert re.search(r"digits.*embedded", capsys.readouterr().out)

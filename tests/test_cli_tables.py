@@ -172,3 +172,37 @@ def test_help_has_no_colours_for_those_who_say_so(monkeypatch, capsys):
             main(["info", "--help"])
         codes[value] = "\x1b[" in capsys.readouterr().out
     assert codes == {"": True, "1": False}
+
+
+def test_all_splits_are_drawn_and_summed_up(folder, tmp_path, capsys):
+    source = ["--data", str(folder / "houses.csv"), "--target", "price", "--no-estimate"]
+    where = ["--store", str(tmp_path / "runs"), "--splits", "3", "--json", str(tmp_path / "splits.json")]
+    assert main(["sample", "hmc", *TINY, *source, *where]) == 0
+    assert "Over 3 splits" in capsys.readouterr().out
+    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["split-0", "split-1", "split-2"]
+    told = json.loads((tmp_path / "splits.json").read_text())["scores"]["RMSE"]
+    each = []
+    for number in range(3):
+        run = sb.open(tmp_path / f"runs/split-{number}")
+        dataset = sb.data.load(run.about["data"])
+        mean = run.predict(dataset.test.x).unscaled(dataset.target_scaling).mean
+        each.append(np.sqrt(np.mean((mean - dataset.target_scaling.undo(dataset.test.y)) ** 2)))
+    np.testing.assert_allclose(told["splits"], each, rtol=1e-4)
+    assert told["mean"] == pytest.approx(np.mean(each), rel=1e-4)
+    assert told["standard_error"] == pytest.approx(np.std(each, ddof=1) / np.sqrt(3), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("data", "splits", "words"),
+    [
+        ("digits", "all", "--splits all is for the uci sets"),
+        ("uci-yacht", "99", "uci-yacht has 20 splits, not 99"),
+        ("uci-yacht:split=1", "all", "leave split= out"),
+        ("uci-yacht", "many", "--splits is all, or a number"),
+    ],
+)
+def test_splits_that_are_not_there_are_refused(data, splits, words, capsys, tmp_path):
+    where = ["--store", str(tmp_path / "runs"), "--splits", splits]
+    code = main(["sample", "hmc", *TINY, "--data", data, *where])
+    assert code == 2
+    assert words in capsys.readouterr().err

@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
@@ -98,3 +99,13 @@ def test_bad_options_are_one_sentence(
 def test_noise_that_is_learned_is_not_given(table: data.Dataset, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sample", "ensemble", "--likelihood", "heteroscedastic", "--noise", "1"]) == 2
     assert "--noise is for the gaussian likelihood" in capsys.readouterr().err
+
+
+def test_a_learned_noise_has_its_own_prior():
+    posterior, _ = Target(data="digits-halves", likelihood="learned", noise=0.3, noise_spread=0.7).posterior()
+    assert float(posterior.likelihood.centre) == pytest.approx(0.3)
+    params = posterior.init(jax.random.key(0))["params"]
+    deviations = posterior.prior.deviations(params)
+    assert float(np.max(deviations["noise"]["log_scale"])) == pytest.approx(0.7)
+    with pytest.raises(ValueError, match="--noise-spread is for --likelihood learned"):
+        Target(data="digits-halves", noise_spread=0.7).posterior()

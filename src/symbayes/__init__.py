@@ -23,13 +23,14 @@ if TYPE_CHECKING:
         Predictions,
         Stopped,
         estimate,
+        join,
         make_mesh,
         run,
     )
     from symbayes.engine import open_run as open  # as in symbayes.open(folder)
     from symbayes.methods import HMC, MALA, METHODS, SGHMC, SGLD, DeepEnsemble
     from symbayes.posterior import Posterior, likelihoods, priors
-    from symbayes.report import Report
+    from symbayes.report import Report, plot
 
 __getattr__, __dir__ = lazily(
     __name__,
@@ -57,10 +58,12 @@ __getattr__, __dir__ = lazily(
         "distributions": "symbayes.distributions",
         "estimate": "symbayes.engine:estimate",
         "evaluate": "symbayes.evaluate",
+        "join": "symbayes.engine:join",
         "likelihoods": "symbayes.posterior.likelihoods",
         "make_mesh": "symbayes.engine:make_mesh",
         "networks": "symbayes.networks",
         "open": "symbayes.engine:open_run",
+        "plot": "symbayes.report.plot",
         "priors": "symbayes.posterior.priors",
         "run": "symbayes.engine:run",
         "symmetry": "symbayes.symmetry",
@@ -93,10 +96,12 @@ __all__ = [
     "distributions",
     "estimate",
     "evaluate",
+    "join",
     "likelihoods",
     "make_mesh",
     "networks",
     "open",
+    "plot",
     "priors",
     "run",
     "symmetry",

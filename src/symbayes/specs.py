@@ -132,10 +132,17 @@ def _share(name: str, value: Any) -> None:
     require(value < 1, f"{name} lies between 0 and 1, not {value}")
 
 
+def _part(name: str, value: Any) -> None:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    require(number and 0 <= value <= 1, f"{name} lies from 0 to 1, not {value!r}")
+
+
 Positive = Annotated[float, Rule(lambda name, value: require_positive(**{name: value}))]
 """A finite number above zero."""
 Share = Annotated[float, Rule(_share)]
 """A number between zero and one, both excluded."""
+Part = Annotated[float, Rule(_part)]
+"""A number from zero to one, both included."""
 Count = Annotated[int, Rule(lambda name, value: require_counts(**{name: value}))]
 """A whole number of at least one."""
 Natural = Annotated[int, Rule(lambda name, value: require_counts(least=0, **{name: value}))]
@@ -156,9 +163,11 @@ def _hints(cls: type) -> dict[str, Any]:
 
 def _validate(name: str, value: Any, hint: Any) -> None:
     if get_origin(hint) in (Union, types.UnionType):
-        if value is not None:
-            (inner,) = (part for part in get_args(hint) if part is not type(None))
-            _validate(name, value, inner)
+        parts = [part for part in get_args(hint) if part is not type(None)]
+        words = [word for part in parts if get_origin(part) is Literal for word in get_args(part)]
+        if value is not None and value not in words:
+            rules = [part for part in parts if get_origin(part) is not Literal] or parts
+            _validate(name, value, rules[0])
         return
     require(value is not None, f"{name} is needed")
     if get_origin(hint) is Literal:

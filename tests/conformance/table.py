@@ -41,25 +41,18 @@ class Row:
         return self.method.name
 
 
+TUNED: Any = {"trajectory": "chees", "mass": "diagonal", "chains": CHAINS}
 DECAYS: Any = {"schedule": "decaying", "decay": 2}
 CYCLES: Any = {"schedule": "cyclical", "cycle": 5, "exploration": 0.4, "precondition": True}
 
 ROWS = (
     Row(
-        # Eight trajectories of six leapfrog steps; the other has so many steps that its blocks are shorter.
-        method=sb.HMC(step_size=0.05, trajectory=0.3, burn_in=3, draws=5, chains=CHAINS),
-        other=sb.HMC(
-            step_size=0.001,
-            trajectory=0.27,
-            burn_in=4,
-            draws=6,
-            chains=CHAINS,
-            target_accept=0.7,
-            adapt=False,
-        ),
+        # Step size, length and mass are found; trajectories of at most some forty steps.
+        method=sb.HMC(burn_in=20, draws=5, target_accept=0.5, **TUNED),
+        other=sb.HMC(burn_in=24, draws=6, target_accept=0.4, jitter=0.5, adapt=False, **TUNED),
         independent=sb.HMC(step_size=0.05, trajectory=0.3, burn_in=3, draws=5, chains=CHAINS, adapt=False),
-        block_steps=(18, 4, 1),
-        longer=sb.HMC(step_size=0.05, trajectory=0.3, burn_in=3, draws=9, chains=CHAINS),
+        block_steps=(100, 17, 9),
+        longer=sb.HMC(burn_in=20, draws=9, target_accept=0.5, **TUNED),
         exact=sb.HMC(step_size=0.05, trajectory=0.2, burn_in=50, draws=1000, chains=CHAINS),
     ),
     Row(

@@ -113,6 +113,7 @@ def test_resolving_leaves_nothing_open_and_happens_once(row: Row, posterior: sb.
 
 
 @every_method
+@pytest.mark.level
 def test_run_gives_the_draws_that_it_promises(row: Row, posterior: sb.Posterior, undisturbed: Played) -> None:
     phases = row.method.resolve(posterior).phases(posterior)
     promised = (CHAINS, kept_draws(phases))
@@ -163,6 +164,7 @@ def test_compilations_are_seen() -> None:
 
 
 @every_method
+@pytest.mark.level
 def test_size_of_a_block_changes_no_draw(row: Row, posterior: sb.Posterior, undisturbed: Played) -> None:
     """Nor does going through stored arrays after every block, as a run that resumes does."""
     blocks = {undisturbed.blocks}
@@ -175,6 +177,7 @@ def test_size_of_a_block_changes_no_draw(row: Row, posterior: sb.Posterior, undi
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row.longer], ids=lambda row: row.name)
+@pytest.mark.level
 def test_an_extended_run_has_the_draws_of_the_longer_one(
     row: Row, posterior: sb.Posterior, tmp_path: Path
 ) -> None:
@@ -195,6 +198,7 @@ def test_methods_that_can_grow_have_a_longer_form(row: Row, posterior: sb.Poster
 
 
 @every_method
+@pytest.mark.level
 def test_seed_decides_the_draws(row: Row, posterior: sb.Posterior, undisturbed: Played) -> None:
     assert_same(play(row.method, posterior).draws, undisturbed.draws)
     other = play(row.method, posterior, seed=1)

@@ -168,6 +168,7 @@ def test_safetensors_export_reads_back_and_never_overwrites(draws, tmp_path):
     draws.save(path)
     read = safetensors.numpy.load_file(path)
     expected = trees.flatten(draws.variables)
+    expected |= {f"statistics/{name}": values for name, values in draws.stats.items()}
     assert read.keys() == expected.keys()
     for name, array in expected.items():
         np.testing.assert_array_equal(read[name], array)

@@ -31,7 +31,7 @@ def az() -> Any:
 
 @pytest.fixture(scope="module")
 def drawn(tiny: sb.Posterior) -> sb.Draws:
-    return sb.run(sb.HMC(0.01, trajectory=0.05, burn_in=3, draws=12, chains=2), tiny, block_steps=10)
+    return sb.run(sb.HMC(0.01, trajectory=0.05, burn_in=3, draws=16, chains=2), tiny, block_steps=10)
 
 
 @pytest.fixture(scope="module")
@@ -46,8 +46,8 @@ def values(exported: Any, group: str, name: str) -> np.ndarray:
 def test_groups_have_the_names_that_arviz_looks_for(exported, drawn, tiny):
     assert {"lp", "energy", "diverging", "acceptance_rate"} <= set(exported["sample_stats"].data_vars)
     np.testing.assert_array_equal(values(exported, "observed_data", "y"), tiny.train.y)
-    assert values(exported, "posterior_predictive", "y").shape == (2, 12, 128)
-    assert values(exported, "predictions", "y").shape == (2, 12, 3)
+    assert values(exported, "posterior_predictive", "y").shape == (2, 16, 128)
+    assert values(exported, "predictions", "y").shape == (2, 16, 3)
     np.testing.assert_array_equal(values(exported, "sample_stats", "diverging"), drawn.stats["divergent"])
 
 
@@ -72,7 +72,7 @@ def test_arviz_summarises_and_compares(exported, az):
     assert len(table) == 10
     assert {"ess_bulk", "r_hat"} <= set(table.columns)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # twenty-four draws are too few for it to be sure
+        warnings.simplefilter("ignore")  # thirty-two draws are too few for it to be sure
         assert np.isfinite(getattr(az.loo(exported), "elpd", None) or az.loo(exported)["elpd_loo"])
 
 

@@ -1,7 +1,8 @@
 """Real processes, killed at random moments, end in the bytes of an undisturbed run.
 
 ``SYMBAYES_KILLS`` says how often to kill (4), ``SYMBAYES_KILL_SCALE`` what to draw (small, or demo),
-``SYMBAYES_KILL_SEED`` repeats the moments of an earlier test.
+``SYMBAYES_KILL_SEED`` repeats the moments of an earlier test.  The processes that are killed share what the
+first of them compiled, in a folder of their own, so that the undisturbed run is compiled apart from them.
 """
 
 import os
@@ -21,6 +22,8 @@ from . import drawing
 
 KILLS = int(os.environ.get("SYMBAYES_KILLS", "4"))
 SCALE = os.environ.get("SYMBAYES_KILL_SCALE", "small")
+pytestmark = pytest.mark.level
+
 PATIENCE = 600
 """Seconds without a new block after which a process counts as stuck."""
 
@@ -42,7 +45,8 @@ def committed(folder: Path) -> int:
 def interrupted(folder: Path, blocks: int, delay: float, number: int) -> int:
     """Start the process, send it a signal `delay` seconds after `blocks` are committed; its status."""
     command = [sys.executable, drawing.__file__, str(folder), SCALE]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+    env = os.environ | {"JAX_COMPILATION_CACHE_DIR": str(folder / "compiled")}
+    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
         begin = time.monotonic()
         while process.poll() is None and committed(folder) < blocks:
             assert time.monotonic() - begin < PATIENCE, "the process does not get on"

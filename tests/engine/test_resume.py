@@ -12,6 +12,8 @@ from symbayes.engine.start import Start
 
 from .runs import FORMS, HMC, Crash, crash_at, run
 
+pytestmark = pytest.mark.level
+
 SELDOM, ALWAYS = 1e-9, np.inf
 """Bytes of state per second: after the first block none, but for the last; and in every block."""
 

@@ -11,6 +11,9 @@ import symbayes as sb
 ZERO = {"params": {"output": {"bias": np.zeros(1), "kernel": np.zeros((2, 1))}}}
 
 METHODS: dict[str, Any] = {
+    "hmc": lambda unit: sb.HMC(burn_in=50, draws=400, chains=16),
+    "hmc-chees": lambda unit: sb.HMC(trajectory="chees", burn_in=60, draws=400, chains=16),
+    "hmc-diagonal": lambda unit: sb.HMC(mass="diagonal", burn_in=60, draws=400, chains=16),
     "mala": lambda unit: sb.MALA(thin=8, burn_in=100, draws=400, chains=16),
 }
 

@@ -157,6 +157,8 @@ def test_prior_without_a_standard_deviation_needs_a_trajectory(tiny: sb.Posterio
         ({"target_accept": 1.0}, "target_accept lies between 0 and 1, not 1.0"),
         ({"trajectory": 0.05}, "a trajectory of 0.05 is shorter than one step of 0.1"),
         ({"trajectory": 0.0}, "trajectory must be a positive number, not 0.0"),
+        ({"trajectory": "chees", "chains": 1}, "tuned across chains: use more than one"),
+        ({"mass": "diagonal", "burn_in": 5}, "use a burn_in of at least 20"),
     ],
 )
 def test_bad_hyper_parameters_are_refused(changes: dict[str, Any], message: str) -> None:
@@ -168,7 +170,10 @@ def test_bad_hyper_parameters_are_refused(changes: dict[str, Any], message: str)
     ("changes", "message"),
     [
         ({"target_accept": "a"}, "target_accept must be a positive number, not 'a'"),
-        ({"step_size": None}, "step_size is needed"),
+        ({"burn_in": None}, "burn_in is needed"),
+        ({"trajectory": "long"}, "trajectory must be a positive number, not 'long'"),
+        ({"mass": "full"}, "mass is prior or diagonal, not 'full'"),
+        ({"jitter": 1.5}, "jitter lies from 0 to 1, not 1.5"),
         ({"adapt": "no"}, "adapt is True or False, not 'no'"),
     ],
 )

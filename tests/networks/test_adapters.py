@@ -20,6 +20,7 @@ from symbayes.networks import (
     from_spec,
     mlp,
     require_storable,
+    session,
 )
 
 
@@ -153,17 +154,16 @@ def local_networks() -> list[Network]:
 
 
 @pytest.mark.parametrize("network", local_networks())
-def test_code_without_a_path_works_and_cannot_be_stored(network: Network, x: jax.Array) -> None:
+def test_code_without_a_path_works_and_is_stored_by_its_program(network: Network, x: jax.Array) -> None:
     assert jax.jit(network.apply)(network.init(jax.random.key(0), x), x).shape == (6, 2)
     assert network == network.spec.network()
     assert len({hash(network), *map(hash, local_networks())}) == 4
-    with pytest.raises(
-        ValueError, match=r"made of local_networks.<locals>.<lambda>, which has no import path"
-    ):
-        require_storable(network)
-    # What a run describes of itself in memory has no JSON.
-    with pytest.raises(TypeError, match="UnimportableCode is not JSON serializable"):
-        json.dumps(specs.encode(network.spec))
+    require_storable(network)
+    stored = json.loads(json.dumps(session.recorded(network, x.shape[1:], x.dtype)))
+    assert session.is_session(stored)
+    assert stored["name"].startswith("local_networks.<locals>")
+    with pytest.raises(ValueError, match="unknown kind 'Session'"):
+        from_spec(stored)
 
 
 def test_networks_with_a_stored_form_are_storable() -> None:

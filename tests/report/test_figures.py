@@ -122,6 +122,10 @@ def test_logarithm_leaves_out_what_is_not_positive():
         lambda: figures.pruning_curve({}),
         lambda: figures.pruning_curve({"a": (np.zeros(1), np.ones(1))}),
         lambda: figures.frontier({}),
+        lambda: figures.pit_histogram({}),
+        lambda: figures.pit_histogram({"a": np.array([np.nan])}),
+        lambda: figures.predicted_against_true({}, 0.9),
+        lambda: figures.sorted_intervals("a", figures.Predicted(*np.full((4, 3), np.nan)), 0.9),
         lambda: figures.frontier({"a": (0, 0.5, 0.5), "b": (np.nan, 1.0, 0.0)}),
     ],
 )

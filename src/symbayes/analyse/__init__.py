@@ -10,6 +10,7 @@ from symbayes.analyse.distances import LayerDistance, distances
 from symbayes.analyse.findings import Findings, investigate
 from symbayes.analyse.mixing import Mixing, mixing
 from symbayes.analyse.pruning import pruned_accuracy
+from symbayes.analyse.splits import SplitScores
 from symbayes.analyse.spread import Spread
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Findings",
     "LayerDistance",
     "Mixing",
+    "SplitScores",
     "Spread",
     "align_run",
     "barriers",

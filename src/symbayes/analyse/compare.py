@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,9 @@ from rich.console import Console, ConsoleOptions
 from rich.measure import Measurement
 from rich.table import Table as TerminalTable
 
-from symbayes.data import Examples, Scaling
-from symbayes.engine import Source, open_run
+from symbayes.data import Dataset, Examples, Scaling
+from symbayes.draws import Draws, Run
+from symbayes.engine import Opened, Source, open_run
 from symbayes.evaluate import Metric
 from symbayes.evaluate.metric import Need
 from symbayes.evaluate.metrics import chosen
@@ -95,9 +97,9 @@ class Comparison:
 
 
 def compare(
-    runs: Mapping[str, Source],
-    reference: str,
-    on: Examples,
+    runs: Mapping[str, Source] | Sequence[Source] | Source,
+    reference: str | None = None,
+    on: Examples | Dataset | None = None,
     scaling: Scaling | None = None,
     *,
     metrics: Sequence[str] | None = None,
@@ -106,22 +108,41 @@ def compare(
     """Compare runs on examples that none of them was trained on.
 
     Args:
-        runs: folders, or draws in memory as `run` gave them, by name.
-        reference: the name of the run with which the others are compared.
-        on: the examples.
+        runs: folders, or draws in memory as `run` gave them, by name; or a list of them, or a single one.
+        reference: the name of the run with which the others are compared; by default the first.
+        on: the examples; or a dataset, whose test part they are and whose targets' units are used.
         scaling: the dataset's `target_scaling` where its targets are standardised.
         metrics: names of rows of `evaluate.METRICS`; by default those that are usual for the kind of target.
         ood: inputs from elsewhere, for the metrics that need them.
     """
-    require(len(runs) > 0, "a comparison is of at least one run")
-    require(reference in runs, f"the reference {reference!r} is not among the runs {', '.join(runs)}")
+    opened = opened_by_name(runs)
+    require(len(opened) > 0, "a comparison is of at least one run")
+    reference = next(iter(opened)) if reference is None else reference
+    require(reference in opened, f"the reference {reference!r} is not among the runs {', '.join(opened)}")
+    if isinstance(on, Dataset):
+        on, scaling = on.test, on.target_scaling if scaling is None else scaling
     require_kind("what the runs are compared on", on, "x", "y", example="dataset.test")
-    opened = {name: open_run(run) for name, run in runs.items()}
+    assert on is not None
     predictives = {name: run.predict(on.x) for name, run in opened.items()}
     foreign = None if ood is None else {name: run.predict(ood) for name, run in opened.items()}
     return compare_predictives(
         predictives, reference, np.asarray(on.y), scaling, metrics=metrics, ood=foreign
     )
+
+
+def opened_by_name(runs: Mapping[str, Source] | Sequence[Source] | Source) -> dict[str, Opened]:
+    """Runs opened, by the names given, or else by those of their folders, or of their methods."""
+    if isinstance(runs, str | Path | Run | Draws | Opened):
+        runs = [runs]
+    if isinstance(runs, Mapping):
+        return {name: open_run(run) for name, run in runs.items()}
+    opened = [open_run(run) for run in runs]
+    names = [run.method.lower() if run.path is None else run.path.resolve().name for run in opened]
+    full = [
+        name if names.count(name) == 1 else str(run.path or f"{name} {i + 1}")
+        for i, (name, run) in enumerate(zip(names, opened, strict=True))
+    ]
+    return dict(zip(full, opened, strict=True))
 
 
 def compare_predictives(

@@ -31,7 +31,7 @@ class Compact:
 
     Attributes:
         run: folder of the run.
-        rank: of the Gaussian's covariance, beside its diagonal.
+        rank: rank of the Gaussian's covariance, beside its diagonal.
         align: whether to remove the symmetries first; both are shown then.
         samples: networks drawn from a Gaussian to predict with it.
         out: file for the Gaussian; an existing one is not overwritten.

@@ -13,10 +13,12 @@ from rich.console import Console
 from tyro.conf import arg, subcommand
 
 from symbayes import engine
+from symbayes.analyse import Comparison
 from symbayes.cli.groups import group
 from symbayes.cli.hosts import joined
 from symbayes.cli.options import default
 from symbayes.cli.output import Json, Output
+from symbayes.cli.splits import over_splits, split_targets
 from symbayes.cli.target import Target
 from symbayes.data import Dataset
 from symbayes.draws import Run
@@ -24,6 +26,7 @@ from symbayes.engine import Method
 from symbayes.engine.crew import Crew
 from symbayes.methods import METHODS
 from symbayes.report import Report
+from symbayes.specs import require
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,8 @@ class Where:
         seed: the same seed gives the same draws.
         start: folder of another run, from whose last draws the chains begin.
         keep: keep every n-th draw; 0 keeps none.
+        splits: draw on all splits of a uci set, or on so many of the first, each into a folder of its own
+            below the store, and tell mean and standard error over them.
         json: a file to write the numbers of the table at the end to; - is the standard output.
         estimate: tell the cost before the run starts, from timing a few gradients; not with --hosts.
         hosts: run on many processes, each started with this line: auto where JAX detects them (SLURM, Open
@@ -46,6 +51,7 @@ class Where:
     seed: int = 0
     start: Annotated[Path | None, default("none: fresh networks")] = None
     keep: int = 1
+    splits: Annotated[str | None, default("none: one", "all|INT")] = None
     json: Json = None
     estimate: bool = True
     hosts: Annotated[str | None, default("none: one process", "auto|ADDRESS:PORT")] = None
@@ -61,9 +67,43 @@ def _sample(method: Any, target: Target, where: Where) -> None:
 
 def _drawn(method: Any, target: Target, where: Where, mesh: Mesh | None, crew: Crew) -> None:
     output = Output(where.json)
+    if where.splits is None:
+        drawn = _draw(method, target, where, mesh, crew, output, None)
+        if drawn is not None:
+            store, report = drawn
+            output.show(report.comparison)
+            output.line(f"for a page about it: symbayes report {store}")
+            if output.wanted:
+                output.numbers(report.numbers(symmetry=False))
+        return
+    require(where.hosts is None and where.keep > 0, "--splits is for one process that keeps draws")
+    base = where.store or _folder(method, target.dataset())
+
+    def split(name: str, target: Target) -> Comparison:
+        drawn = _draw(method, target, where, mesh, crew, output, base / name)
+        assert drawn is not None
+        return drawn[1].comparison
+
+    over_splits(split_targets(target, where.splits), split, output)
+
+
+def _folder(method: Any, dataset: Dataset) -> Path:
+    return Path("runs") / re.sub("[^\\w.-]", "-", f"{method.name}-{dataset.short_name}")
+
+
+def _draw(
+    method: Any,
+    target: Target,
+    where: Where,
+    mesh: Mesh | None,
+    crew: Crew,
+    output: Output,
+    place: Path | None,
+) -> tuple[Path, Report] | None:
+    """One run, and what it predicts; None for a process that only helps, and where no draws are kept."""
     start = None if where.start is None else Run(where.start).draws
     posterior, dataset = target.posterior(mesh)
-    store = where.store or Path("runs") / re.sub("[^\\w.-]", "-", f"{method.name}-{dataset.short_name}")
+    store = place or where.store or _folder(method, dataset)
     console = Console(stderr=True)
     if dataset.columns and crew.leads:
         console.print(
@@ -85,14 +125,11 @@ def _drawn(method: Any, target: Target, where: Where, mesh: Mesh | None, crew: C
         about=dataset.about,
     )
     if not crew.leads:
-        return
+        return None
     output.line(draws)
-    if draws.segments:
-        report = Report.of({store.name: store}, dataset)
-        output.show(report.comparison)
-        output.line(f"for a page about it: symbayes report {store}")
-        if output.wanted:
-            output.numbers(report.numbers(symmetry=False))
+    for sentence in method.tell({} if draws.origin is None else draws.origin.traces):
+        output.line(sentence)
+    return (store, Report.of({store.name: store}, dataset)) if draws.segments else None
 
 
 def _parts(dataset: Dataset) -> str:

@@ -69,7 +69,7 @@ class Align:
         restarts: how many starts are tried; the best is kept.
         scale: what happens to free scales before draws are compared: smallest sum of squared weights, or
             incoming weights of norm one, or nothing.
-        seed: of the restarts.
+        seed: seed of the restarts.
         out: folder of the new run; an existing one is not overwritten.
         data: name of the dataset; units and losses are compared on its training examples.
     """

@@ -20,7 +20,7 @@ from symbayes.specs import require, require_positive
 
 Law = Literal["normal", "laplace", "logistic", "student-t", "mixture"]
 Task = Literal["regression", "classification"]
-Noise = Literal["gaussian", "heteroscedastic"]
+Noise = Literal["gaussian", "learned", "heteroscedastic"]
 
 LAWS: dict[Law, Callable[[float], Prior]] = {
     "normal": priors.Normal,
@@ -30,7 +30,7 @@ LAWS: dict[Law, Callable[[float], Prior]] = {
     "mixture": lambda scale: priors.GaussianMixture((scale, scale * math.exp(-6))),
 }
 
-NOISE = 0.1
+NOISE, SPREAD = 0.1, 1.0
 
 
 @dataclass(frozen=True)
@@ -53,13 +53,16 @@ class Target:
             wider part.
         layer_scale: another scale for some layers, each as name=value with the name as `symbayes symmetries`
             shows it, without params/; shell patterns may stand for many, as in 'hidden1/*=0.1' '*/bias=1'.
-        likelihood: how targets scatter, for regression: gaussian around the output with a known noise, or
-            heteroscedastic, where the network also tells the noise of each target.
+        likelihood: how targets scatter, for regression: gaussian around the output with a known noise,
+            learned, where the noise is a parameter too, or heteroscedastic, where the network also tells the
+            noise of each target.
         noise: standard deviation of the gaussian noise, in units of the targets' own standard deviation
-            where the dataset is standardised, as the uci sets are.
+            where the dataset is standardised, as the uci sets are; of a learned noise, the centre of its
+            log-normal prior.
+        noise_spread: standard deviation of the logarithm of a learned noise under that prior.
         temperature: one is the Bayes posterior, below one a cold posterior.
         tempers: what the temperature divides: the whole log posterior, or the log likelihood only.
-        precision: of the matrix products in gradients, where the hardware has a choice.
+        precision: precision of the matrix products in gradients, where the hardware has a choice.
         chunk: examples in memory at once in a full-batch gradient.
     """
 
@@ -75,6 +78,7 @@ class Target:
     layer_scale: Annotated[tuple[str, ...], some_words("NAME=VALUE")] = ()
     likelihood: Annotated[Noise | None, default("gaussian")] = None
     noise: Annotated[float | None, default(f"{NOISE}")] = None
+    noise_spread: Annotated[float | None, default(f"{SPREAD}")] = None
     temperature: float = 1.0
     tempers: Tempers = "posterior"
     precision: Precision = "float32"
@@ -88,8 +92,9 @@ class Target:
         options = sizes | dict(_option(text) for text in self.option)
         if self.hidden is not None:
             options["hidden"] = self.hidden
+        network = networks.make(self.network, **options)
         posterior = Posterior(
-            networks.make(self.network, **options),
+            networks.with_noise(network) if self.likelihood == "learned" else network,
             likelihood,
             self._prior(),
             dataset.train,
@@ -130,15 +135,23 @@ class Target:
             return likelihoods.HeteroscedasticGaussian(), sizes | {"outputs": twice}
         noise = NOISE if self.noise is None else self.noise
         require_positive(noise=noise)
-        return likelihoods.Gaussian(noise), dataset.sizes
+        kind = likelihoods.LearnedNoise if self.likelihood == "learned" else likelihoods.Gaussian
+        return kind(noise), dataset.sizes
 
     def _prior(self) -> Prior:
         law = LAWS[self.prior]
         require_positive(prior_scale=self.prior_scale)
         rest = law(self.prior_scale)
-        if not self.layer_scale:
-            return rest
-        return priors.PerLayer([_layer(text, law) for text in self.layer_scale], rest)
+        layers = [_layer(text, law) for text in self.layer_scale]
+        require(
+            self.noise_spread is None or self.likelihood == "learned",
+            "--noise-spread is for --likelihood learned",
+        )
+        if self.likelihood == "learned":
+            spread = SPREAD if self.noise_spread is None else self.noise_spread
+            require_positive(noise_spread=spread)
+            layers.append(("noise/*", priors.Normal(spread)))
+        return priors.PerLayer(layers, rest) if layers else rest
 
 
 def _layer(text: str, law: Callable[[float], Prior]) -> tuple[str, Prior]:

@@ -7,7 +7,7 @@ from symbayes.data.folder import data_folder
 from symbayes.data.formats import DataFormatError
 from symbayes.data.own import from_arrays
 from symbayes.data.own_files import names_a_file, read_columns
-from symbayes.data.registry import FileCheck, Listing, check, list_datasets, load
+from symbayes.data.registry import FileCheck, Listing, check, list_datasets, load, split_count
 
 __all__ = [
     "Column",
@@ -27,5 +27,6 @@ __all__ = [
     "load",
     "names_a_file",
     "read_columns",
+    "split_count",
     "validate",
 ]

@@ -269,7 +269,7 @@ def _uci(name: str, published: str, rows: int, inputs: int, splits: int) -> Entr
         tuple(Remote(file, (f"{UCI_SITE}{folder}/{file}",)) for file in names),
     )
     info = Info(f"uci-{name}", f"regression, {rows} rows, {inputs} inputs, standardised", None)
-    return Entry(info, (packed, text), ("split", "validation"))
+    return Entry(info, (packed, text), ("split", "validation"), splits)
 
 
 CATALOGUE: dict[str, Entry] = {

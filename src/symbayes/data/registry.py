@@ -84,6 +84,11 @@ def find(name: str) -> Entry:
     raise ValueError(f"no dataset is called {name!r}{hint}; the known ones are {', '.join(CATALOGUE)}")
 
 
+def split_count(name: str) -> int | None:
+    """How many train and test splits a dataset has; None where it has one only, or any number, as files."""
+    return None if names_a_file(name) else find(parsed(name, {})[0]).splits
+
+
 def _located(entry: Entry, folder: Path) -> tuple[Source, dict[str, Path]]:
     for source in entry.sources:
         paths = source.locate(folder)

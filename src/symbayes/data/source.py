@@ -105,9 +105,10 @@ class Info:
 class Entry:
     """A dataset in the catalogue: the first source whose files are found is read.
 
-    `options` are the names of the options that its readers take.
+    `options` are the names of the options that its readers take, and `splits` counts the splits that it has.
     """
 
     info: Info
     sources: tuple[Source, ...]
     options: tuple[str, ...] = ("validation",)
+    splits: int | None = None

@@ -18,7 +18,7 @@ from symbayes import trees
 from symbayes.draws import export
 from symbayes.specs import require
 
-STATISTICS = "statistics"
+STATISTICS = export.STATISTICS
 VARIABLES = "variables"
 
 
@@ -224,8 +224,14 @@ class Draws:
         return export.to_arviz(self)
 
     def save(self, path: str | Path) -> None:
-        """One safetensors file with every variable as (chain, draw, ...), named by path."""
+        """One safetensors file with every variable and statistic as (chain, draw, ...), named by path."""
         export.save_safetensors(self, Path(path))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Draws:
+        """What `save` wrote, in memory."""
+        variables, statistics = export.load_safetensors(Path(path))
+        return cls.from_variables(trees.variables(variables), statistics)
 
     def _shapes(self) -> dict[str, tuple[int, ...]]:
         require(bool(self.segments), "there are no draws here: the run kept none, or has not got that far")

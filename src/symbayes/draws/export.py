@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import sys
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,8 @@ RENAMED = {
     "log_likelihood": "total_log_likelihood",
 }
 """Statistics that ArviZ knows by other names, or whose names mean something else there."""
+
+STATISTICS = "statistics"
 
 TARGETS = "y"
 """What observed and predicted targets are called."""
@@ -42,8 +45,9 @@ def to_arviz(draws: Draws, groups: Mapping[str, np.ndarray] | None = None) -> An
     made = {name: group for name, group in made.items() if group}
     dims = {TARGETS: ["example"]}
     if _older():
-        import arviz  # type: ignore[import-not-found]
-
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # once a day it tells that there is a newer one
+            import arviz  # type: ignore[import-not-found]
         return arviz.from_dict(**made, dims=dims)
     try:
         import arviz_base
@@ -73,6 +77,20 @@ def _statistics(stats: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def save_safetensors(draws: Draws, path: Path) -> None:
-    """One file with every variable as (chain, draw, ...); an existing file is not overwritten."""
+    """One file with every variable and statistic as (chain, draw, ...); one that is there is kept."""
     files.require_new(path)
-    files.write_bytes(path, *files.pack(trees.flatten(draws.variables)))
+    statistics = {f"{STATISTICS}/{name}": array for name, array in draws.stats.items()}
+    files.write_bytes(path, *files.pack(trees.flatten(draws.variables) | statistics))
+
+
+def load_safetensors(path: Path) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """The variables and statistics of such a file, by name."""
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    try:
+        arrays = files.read_arrays(path)
+    except Exception as error:  # safetensors has an error of its own
+        raise ValueError(f"{path} is not a safetensors file, or is damaged: {error}") from error
+    mark = f"{STATISTICS}/"
+    statistics = {name.removeprefix(mark): array for name, array in arrays.items() if name.startswith(mark)}
+    return {name: array for name, array in arrays.items() if not name.startswith(mark)}, statistics

@@ -3,6 +3,7 @@
 from symbayes.engine.cost import Cost, estimate
 from symbayes.engine.crew import Elsewhere
 from symbayes.engine.job import Diverged
+from symbayes.engine.joining import join
 from symbayes.engine.method import Method, method
 from symbayes.engine.observers import Moments, Observer, Predictions
 from symbayes.engine.opened import Opened, Source, open_run
@@ -26,6 +27,7 @@ __all__ = [
     "Stopped",
     "Tick",
     "estimate",
+    "join",
     "make_mesh",
     "method",
     "open_run",

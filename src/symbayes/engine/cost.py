@@ -45,7 +45,7 @@ def estimate(method: Method, posterior: Posterior, block_steps: int | None = Non
     """
     method = method.resolve(posterior)
     job = Job(method, posterior, Start(posterior, 0, method.chains), block_steps=block_steps)
-    left, seconds, known = job.start.left, 0.0, {}
+    left, seconds, gradients, known = job.start.left, 0.0, 0.0, {}
     for number, phase in enumerate(job.phases):
         if phase.units:
             state, plan = job.begin(number, left)
@@ -53,11 +53,12 @@ def estimate(method: Method, posterior: Posterior, block_steps: int | None = Non
             program = jax.tree.structure(phase)
             if program not in known:
                 known[program] = _seconds_per_step(job, number, state, plan)
-            seconds += known[program] * phase.units * phase.expected_steps(posterior)
+            seconds += known[program] * phase.units * phase.expected_steps(posterior, plan.steps)
+            gradients += phase.units * phase_cost(phase, posterior, plan.steps)
             left = job.leave(number, state, left)
     draws = kept_draws(job.phases) * trees.nbytes(jax.eval_shape(posterior.init, jax.random.key(0)))
     return Cost(
-        gradients=sum(phase.units * phase_cost(phase, posterior) for phase in job.phases) * method.chains,
+        gradients=gradients * method.chains,
         seconds=seconds,
         disk=draws * method.chains,
         adapts=any(phase.units and phase.adapts for phase in job.phases),

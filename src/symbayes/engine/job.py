@@ -104,7 +104,7 @@ class Job:
 
     def begin(self, number: int, left: Left) -> tuple[State, Plan]:
         """The state with which a phase begins, and how it is cut into blocks."""
-        state = self._placed(self._entered(number, left))
+        state = self._placed(self._entered(number, left, loop.enter))
         if left.chain is None and (bad := states.first_nonfinite(self._readable(state.chain))) is not None:
             raise Diverged(
                 f"the start is not finite ({bad}): "
@@ -113,9 +113,9 @@ class Job:
         plan = self.plan(number, state)
         return self._placed(self._with_flight(self.phases[number].arrays(), state, plan)), plan
 
-    def _entered(self, number: int, left: Left) -> State:
+    def _entered(self, number: int, left: Left, enter: Callable[..., State] = loop.entered) -> State:
         phase = self.phases[number].arrays()
-        return loop.enter(self.posterior, phase, left, self.start.key, np.uint32(number))
+        return enter(self.posterior, phase, left, self.start.key, np.uint32(number))
 
     def plan(self, number: int, state: State) -> Plan:
         """How a phase is cut, from the length that its units have when it begins."""

@@ -82,8 +82,7 @@ def fresh_variables(posterior: Posterior, key: jax.Array, chains: int) -> Any:
     return jax.vmap(posterior.init)(chain_keys(key, chains))
 
 
-@functools.partial(jax.jit, compiler_options=COMPILED_SOON)
-def enter(posterior: Posterior, phase: Phase, left: Left, key: Any, number: Any) -> State:
+def entered(posterior: Posterior, phase: Phase, left: Left, key: Any, number: Any) -> State:
     """The state with which phase `number` begins."""
     chains = jax.tree.leaves(left.variables)[0].shape[0]
     own, stream = jax.random.wrap_key_data(key), jnp.uint32(ENTER) - number
@@ -95,6 +94,10 @@ def enter(posterior: Posterior, phase: Phase, left: Left, key: Any, number: Any)
         return phase.enter(posterior, shared, left, Tick(key, jnp.int32(0)))
 
     return State(key, jax.vmap(chain, in_axes=(each, 0))(left, keys), shared)
+
+
+enter = jax.jit(entered, compiler_options=COMPILED_SOON)
+"""The same, compiled.  Not to be called while something else is traced: only the outermost has options."""
 
 
 def with_flight(posterior: Posterior, phase: Phase, state: State) -> State:

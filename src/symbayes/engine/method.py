@@ -65,6 +65,10 @@ class Method:
         """What a run goes through; asked of the resolved method."""
         raise NotImplementedError
 
+    def tell(self, traces: Mapping[str, np.ndarray]) -> list[str]:
+        """What the run found of itself, such as a step size, in sentences for the user."""
+        return []
+
     def review(self, traces: Mapping[str, np.ndarray]) -> list[str]:
         """What a user should be warned of, given the statistics of all units, each (chain, unit)."""
         return []
@@ -75,6 +79,7 @@ def kept_draws(phases: tuple[Phase, ...]) -> int:
     return sum(phase.kept(unit) for phase in phases for unit in range(phase.units))
 
 
-def phase_cost(phase: Phase, posterior: Posterior) -> float:
-    """What a unit is expected to cost one chain, in gradients over all data."""
-    return phase.expected_steps(posterior) * phase.gradients_per_step(posterior)
+def phase_cost(phase: Phase, posterior: Posterior, begun: int | None = None) -> float:
+    """What a unit is expected to cost one chain, in gradients over all data; `begun` is how many steps it had
+    when the phase began."""
+    return phase.expected_steps(posterior, begun) * phase.gradients_per_step(posterior)

@@ -6,6 +6,7 @@ One object for a folder and for draws in memory, so that whatever takes the one 
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,14 +16,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from symbayes import data, networks, specs, symmetry
+from symbayes import data, networks, specs, symmetry, trees
 from symbayes.data.columns import is_table
 from symbayes.distributions import Distribution, from_arrays
 from symbayes.draws import Draws, Run, RunError
 from symbayes.draws.export import to_arviz
 from symbayes.engine.predictions import recalled
 from symbayes.engine.summary import Summary
-from symbayes.networks import Network
+from symbayes.networks import Network, session
 from symbayes.posterior import Posterior, Predictive, likelihoods, priors
 from symbayes.posterior.likelihoods import Likelihood
 from symbayes.posterior.prediction import log_likelihoods, predict, predictions
@@ -172,10 +173,11 @@ Source = str | Path | Run | Draws | Opened
 """What can be opened: a run's folder, or draws in memory as `run` gave them."""
 
 
-def open_run(what: Source) -> Opened:
+def open_run(what: Source, network: Network | None = None) -> Opened:
     """Open a run: its folder, or draws in memory as `run` gave them.
 
-    Of a folder, what is committed so far counts, finished or not.
+    Of a folder, what is committed so far counts, finished or not.  `network` is for a run whose network was
+    defined in a session, such as a notebook: it is needed again.
     """
     if isinstance(what, Opened):
         return what
@@ -201,7 +203,7 @@ def open_run(what: Source) -> Opened:
     recorded = run.config["posterior"]
     return Opened(
         run.draws,
-        networks.from_spec(recorded["network"]),
+        _network(run, network),
         specs.decode(recorded["likelihood"], likelihoods.KINDS),
         specs.decode(recorded["prior"], priors.KINDS),
         run.config,
@@ -209,3 +211,29 @@ def open_run(what: Source) -> Opened:
         run.traces,
         None if run.distribution is None else from_arrays(run.distribution),
     )
+
+
+def _network(run: Run, given: Network | None) -> Network:
+    """The network of a run, rebuilt, or the one that is given again and fits."""
+    posterior = run.config["posterior"]
+    encoded, form = posterior["network"], posterior["input"]
+    if given is None:
+        if session.is_session(encoded):
+            raise RunError(
+                f"{run.path} was drawn with {encoded['name']}, a network without an import path: "
+                "give it again, as in symbayes.open(folder, network=network)"
+            )
+        return networks.from_spec(encoded)
+    expected = run.draws.shapes
+    fresh = jax.eval_shape(given.init, jax.random.key(0), jnp.zeros((1, *form["shape"]), form["dtype"]))
+    found = {name: tuple(leaf.shape) for name, leaf in trees.flatten(fresh).items()}
+    if found != expected:
+        raise RunError(f"{run.path} has weights {expected}, but this network {found}: give the run's own")
+    now = session.recorded(given, tuple(form["shape"]), form["dtype"])
+    if now != encoded:
+        warnings.warn(
+            f"this is not the network that {run.path} was drawn with, or another version of JAX writes its "
+            "program differently: predictions may be others",
+            stacklevel=3,
+        )
+    return given

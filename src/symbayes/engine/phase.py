@@ -129,9 +129,10 @@ class Phase:
         """Steps in a unit, which may be traced; by default one, or as many as fill an epoch."""
         return 1 if self.batch is None else posterior.size // self.batch
 
-    def expected_steps(self, posterior: Posterior) -> int:
-        """Steps in a unit as far as they are known before the run."""
-        return int(self.steps(posterior, None))
+    def expected_steps(self, posterior: Posterior, begun: int | None = None) -> int:
+        """Steps in a unit as far as they are known: `begun` is what `steps` gave when the phase began, None
+        before the run."""
+        return int(self.steps(posterior, None)) if begun is None else begun
 
     @property
     def adapts(self) -> bool:

@@ -25,6 +25,7 @@ from symbayes.engine.record import agreed, configuration
 from symbayes.engine.sinks import MemorySink, Sink, require_shared, sink
 from symbayes.engine.start import Start
 from symbayes.networks import require_storable
+from symbayes.networks.session import session_code
 from symbayes.posterior import Posterior
 from symbayes.specs import require, require_counts, require_kind
 
@@ -86,6 +87,12 @@ def run(
         placement.require_fits(mesh, method.chains)
     if store is not None:
         require_storable(posterior.network)
+        if (code := session_code(posterior.network)) is not None:
+            warnings.warn(
+                f"{code} has no import path, so {store} is opened with the network at hand: "
+                "symbayes.open(folder, network=network)",
+                stacklevel=2,
+            )
     with joined(mesh) as crew:
         if store is not None and not crew.alone:
             require_shared(crew, store)

@@ -29,10 +29,10 @@ class DeepEnsemble(Method):
     """An ensemble of networks trained from scratch (Lakshminarayanan et al. 2017), each a mode.
 
     Attributes:
-        learning_rate: of the optimiser, on the mean loss per example.
+        learning_rate: learning rate of the optimiser, for the mean loss per example.
         epochs: passes over the training data.
         batch: examples in a mini-batch; what is left of an epoch is dropped, another part each time.
-        chains: members.
+        chains: members of the ensemble.
         optimizer: adam, or sgd with momentum 0.9.
         schedule: the learning rate falls to zero along a cosine, or stays constant.
     """

@@ -3,17 +3,24 @@
 Every draw is the end of a trajectory (`methods/phases/trajectories.py` has the equations) whose momentum is
 fresh and whose end is accepted or rejected exactly.
 
+Use it where draws must be trusted: of all methods here it is the one that scales to large networks and is
+exact.  Without arguments it finds its step size; `trajectory="chees"` also tunes the length of trajectories,
+which is worth its burn-in where many draws are asked for, with eight chains or more; `mass="diagonal"` helps
+where parameters have posteriors of very different widths.
+
 The number of leapfrog steps is L = ceil(trajectory / e), and the step actually taken is trajectory / L.  Mind
 the cost of the default trajectory: for the prior N(0, 1), a step of 1e-3 and temperature 1 one draw takes
 1,571 gradients over all data; `symbayes.estimate` tells before the run.
 
 During burn-in the step size is adapted by dual averaging on the mean acceptance of all chains, which share
-it.  It is pulled towards the step size given, and a trajectory takes at most 16 times the steps of that one.
-After burn-in the step size is fixed.
+it.  It is pulled towards the step size given, and a trajectory takes at most 16 times the steps of that one
+(1,024 where none is given).  After burn-in step size, length and mass are fixed.  A run that starts from
+draws of another run of HMC takes over what that one found, for options that are left open.
 
 Statistics of every trajectory are `energy` (minus the log density), `log_likelihood` (untempered, over all
-data), `acceptance` (a probability), `accepted`, `divergent` (an energy error above 1000), `step_size`
-and `kinetic` (the energy of the momentum with which the trajectory ended, or began where it was rejected).
+data), `acceptance` (a probability), `accepted`, `divergent` (an energy error above 1000), `step_size` and
+`kinetic` (the energy of the momentum with which the trajectory ended, or began where it was rejected); where
+something is tuned, also `trajectory`, the length that was flown.
 
 References: Neal (2011), MCMC using Hamiltonian dynamics; Izmailov et al. (2021), What are Bayesian
 neural network posteriors really like?; Hoffman & Gelman (2014), The No-U-Turn sampler, section 3.2.
@@ -22,20 +29,35 @@ neural network posteriors really like?; Hoffman & Gelman (2014), The No-U-Turn s
 from __future__ import annotations
 
 import dataclasses
+import functools
+import math
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from symbayes.engine.method import Method, method
-from symbayes.methods.phases import Trajectories
+from symbayes.methods.phases import Trajectories, TunedTrajectories
 from symbayes.methods.phases.trajectories import leapfrog_steps
 from symbayes.posterior import Posterior
 from symbayes.posterior.posterior import quarter_period
-from symbayes.specs import MOST, Count, Natural, Positive, Share, require
+from symbayes.specs import MOST, Count, Natural, Part, Positive, Share, require
 
-LONGEST = 16
-"""While adapting, a trajectory takes at most this many times the steps of the step size given."""
+LONGEST, LONGEST_OPEN = 16, 1024
+"""While adapting, a trajectory takes at most this many times the steps of the step size given; and at most
+this many where none is given."""
+
+VARIED, CHEES = 0.2, 1.0
+"""Jitter where the length of trajectories is left open, and where it is tuned."""
+
+SETTLING, COLLECTING = 0.3, 0.4
+"""Shares of burn-in before the spread of the chains is collected, and while it is."""
+
+COSTLY = 10
+"""Points of acceptance lost to reduced-precision gradients from which a user is warned."""
+
+LEAST = 20
+"""Trajectories of burn-in from which a mass can be estimated."""
 
 
 @method
@@ -43,59 +65,118 @@ class HMC(Method):
     """Full-batch Hamiltonian Monte Carlo (Neal 2011): exact up to its Monte-Carlo error.
 
     Attributes:
-        step_size: of the leapfrog integrator; with `adapt`, where adaptation begins.  In units of the prior's
-            standard deviations where these differ between parameters.
+        step_size: of the leapfrog integrator; by default found by trial.  With `adapt`, where adaptation
+            begins.  In units of the prior's standard deviations where these differ between parameters, and of
+            the estimated ones with a diagonal mass.
         trajectory: length of a trajectory, step size times number of steps; by default a quarter of
-            the prior's period, pi/2 alpha sqrt(T).
+            the prior's period, pi/2 alpha sqrt(T).  The word chees tunes it across chains during burn-in.
         burn_in: trajectories before the first draw is kept.
         draws: trajectories after that, one draw each.
         chains: independent chains.
-        adapt: tune the step size during burn-in towards `target_accept`.
+        adapt: tune during burn-in, the step size towards `target_accept`.
         target_accept: the mean acceptance probability that adaptation aims at.
+        jitter: by what part of itself the length of trajectories varies, from 0 to 1; by default 0 for a
+            length that is given, 0.2 for one that is not, and 1 for one that is tuned.
+        mass: from the scales of the prior, or diagonal: estimated from all chains during burn-in.
     """
 
     name: ClassVar[str] = "hmc"
     remedy: ClassVar[str] = "use a smaller step_size, and inputs of the order of one"
-    example: ClassVar[str] = "--step-size 8e-3 --trajectory 0.48 --draws 200"
+    example: ClassVar[str] = "--trajectory 0.48 --draws 200"
     extends: ClassVar[str | None] = "draws"
+    finds: ClassVar[tuple[str, ...]] = ("step_size",)
 
-    step_size: Positive
-    trajectory: Positive | None = None
+    step_size: Positive | None = None
+    trajectory: Positive | Literal["chees"] | None = None
     burn_in: Natural = 50
     draws: Count = 240
     chains: Count = 4
     adapt: bool = True
     target_accept: Share = 0.9
+    jitter: Part | None = None
+    mass: Literal["prior", "diagonal"] = "prior"
 
     def check(self) -> None:
-        require(
-            self.trajectory is None or self.trajectory >= self.step_size,
-            f"a trajectory of {self.trajectory} is shorter than one step of {self.step_size}",
-        )
-        steps = (self.trajectory or self.step_size) / self.step_size
-        require(steps <= MOST, f"a trajectory has {steps:.3g} steps: use a larger step_size")
+        if self.step_size is not None and isinstance(self.trajectory, float | int):
+            require(
+                self.trajectory >= self.step_size,
+                f"a trajectory of {self.trajectory} is shorter than one step of {self.step_size}",
+            )
+            steps = self.trajectory / self.step_size
+            require(steps <= MOST, f"a trajectory has {steps:.3g} steps: use a larger step_size")
         trajectories = self.burn_in + self.draws
         require(trajectories <= MOST, f"{trajectories:,} trajectories are more than {MOST:,}: draw fewer")
+        require(
+            self.trajectory != "chees" or self.chains > 1,
+            "the length of trajectories is tuned across chains: use more than one",
+        )
+        require(
+            self.mass == "prior" or self.burn_in == 0 or self.burn_in >= LEAST,
+            f"a mass is estimated during burn-in: use a burn_in of at least {LEAST}, "
+            "or of 0 for a run that starts from another's draws",
+        )
 
     def resolve(self, posterior: Posterior) -> HMC:
-        trajectory = self.trajectory or quarter_period(posterior)
-        if trajectory is None:
-            raise ValueError("this prior has no variance: give a trajectory length")
-        return dataclasses.replace(self, trajectory=max(trajectory, self.step_size))
+        given = isinstance(self.trajectory, float | int)
+        jitter = self.jitter
+        if jitter is None:
+            jitter = CHEES if self.trajectory == "chees" else 0.0 if given else VARIED
+        if self.trajectory == "chees":
+            self._first_length(posterior)
+            return dataclasses.replace(self, jitter=jitter)
+        length = self.trajectory or self._first_length(posterior)
+        return dataclasses.replace(self, trajectory=max(length, self.step_size or 0.0), jitter=jitter)
 
-    def phases(self, posterior: Posterior) -> tuple[Trajectories, Trajectories]:
+    def _first_length(self, posterior: Posterior) -> float:
+        """A quarter of the period of the prior, or of what is whitened."""
+        length = math.pi / 2 if self.mass == "diagonal" else quarter_period(posterior)
+        if length is None:
+            raise ValueError("this prior has no variance: give a trajectory length")
+        return length
+
+    def phases(self, posterior: Posterior) -> tuple[Trajectories, ...]:
         assert self.trajectory is not None, "resolve the method first"
-        burn_in = Trajectories(
-            units=self.burn_in,
-            step_size=self.step_size,
-            trajectory=self.trajectory,
-            target_accept=self.target_accept,
-            longest=min(MOST, LONGEST * leapfrog_steps(self.trajectory, self.step_size)),
-            adapting=self.adapt,
-            keeps=False,
+        chees, jitter = self.trajectory == "chees", self.jitter or 0.0
+        length = float(self._first_length(posterior) if chees else self.trajectory)
+        longest = LONGEST_OPEN
+        if self.step_size is not None:
+            longest = min(MOST, LONGEST * leapfrog_steps(length, self.step_size))
+        common: dict[str, Any] = {
+            "step_size": self.step_size,
+            "trajectory": length,
+            "target_accept": self.target_accept,
+        }
+        burn_in: dict[str, Any] = {"longest": longest, "adapting": self.adapt, "keeps": False, **common}
+        drawing: dict[str, Any] = {"longest": MOST, "adapting": False, "keeps": True, **common}
+        if self.step_size is not None and not chees and not jitter and self.mass == "prior":
+            return Trajectories(self.burn_in, **burn_in), Trajectories(self.draws, **drawing)
+        tuned = functools.partial(TunedTrajectories, jitter=jitter, chees=chees)
+        if self.mass == "prior":
+            plain: dict[str, Any] = {"collects": None, "whitens": None}
+            return tuned(units=self.burn_in, **burn_in, **plain), tuned(units=self.draws, **drawing, **plain)
+        settling, collecting = int(SETTLING * self.burn_in), int(COLLECTING * self.burn_in)
+        last = self.burn_in - settling - collecting
+        return (
+            tuned(units=settling, collects=False, whitens=False, **burn_in),
+            tuned(units=collecting, collects=True, whitens=False, **burn_in),
+            tuned(units=last, collects=False, whitens=True, **burn_in),
+            tuned(units=self.draws, collects=False, whitens=False, **drawing),
         )
-        drawing = dataclasses.replace(burn_in, units=self.draws, longest=MOST, adapting=False, keeps=True)
-        return burn_in, drawing
+
+    def tell(self, traces: Mapping[str, np.ndarray]) -> list[str]:
+        sentences = []
+        if "trajectory" in traces:
+            length, step = (
+                float(traces[name][:, self.burn_in :].mean()) for name in ("trajectory", "step_size")
+            )
+            sentences.append(
+                f"HMC found a step size of {step:.3g} and flew trajectories of {length:.3g} on average, "
+                f"{length / step:.0f} steps: start another run from these draws to begin with them"
+            )
+        if "acceptance_lost" in traces:
+            lost = float(traces["acceptance_lost"][:, -1].mean())
+            sentences.append(f"gradients in reduced precision cost {100 * lost:.1f} points of acceptance")
+        return sentences
 
     def review(self, traces: Mapping[str, np.ndarray]) -> list[str]:
         warnings = []
@@ -105,6 +186,12 @@ class HMC(Method):
             warnings.append(
                 f"HMC accepted only {late:.0%} of its later trajectories: "
                 "use a smaller step_size or a longer burn_in"
+            )
+        lost = traces.get("acceptance_lost")
+        if lost is not None and (points := 100 * float(lost[:, -1].mean())) > COSTLY:
+            warnings.append(
+                f"reduced-precision gradients cost {points:.0f} points of acceptance: "
+                'use precision="float32" or a smaller step_size'
             )
         diverged = traces["divergent"][:, self.burn_in :]
         if diverged.any():

@@ -9,6 +9,7 @@ from symbayes.networks.equinox import from_equinox
 from symbayes.networks.lenet import LeNet, lenet
 from symbayes.networks.mlp import MLP, mlp
 from symbayes.networks.network import Network, NNXNetwork, from_spec
+from symbayes.networks.noise import with_noise
 from symbayes.networks.registry import NETWORKS, make
 from symbayes.networks.resnet import ResNet, ResNetFRN, resnet18, resnet20_frn
 from symbayes.networks.transformer import Transformer, transformer
@@ -41,4 +42,5 @@ __all__ = [
     "resnet18",
     "resnet20_frn",
     "transformer",
+    "with_noise",
 ]

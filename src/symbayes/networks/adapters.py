@@ -1,7 +1,7 @@
 """Networks of the user's own: from Flax NNX modules, from plain functions, and by import path.
 
 Each keeps a spec with the import path of the code and the options that it is called with, from which
-another process rebuilds it.  Code without an import path works in memory; `require_storable` refuses it.
+another process rebuilds it.  Of code without an import path a run keeps a checksum, and needs it again.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -18,8 +18,9 @@ from flax import nnx
 from symbayes import specs
 from symbayes.networks import imports, pytrees
 from symbayes.networks.equinox import FromEquinox, is_equinox_class
-from symbayes.networks.imports import Options, Reference, UnimportableCode
+from symbayes.networks.imports import Options, Reference
 from symbayes.networks.network import Network, NNXNetwork, Spec, Variables, from_spec
+from symbayes.networks.session import session_code
 
 
 @dataclass(frozen=True)
@@ -190,15 +191,11 @@ def from_name(path: str, **options: Any) -> Network:
 
 
 def require_storable(network: Network) -> None:
-    """Refuse a network that another process could not rebuild from its spec."""
+    """Refuse a network that another process could not rebuild from its spec; one of a session is not rebuilt,
+    but given again."""
     spec = network.spec
-    held = [getattr(spec, field.name) for field in fields(spec)] if is_dataclass(spec) else []
-    for value in held:
-        specs.require(
-            not isinstance(value, UnimportableCode),
-            f"the network is made of {value}, which has no import path, so a stored run could not be opened "
-            "again: define it at the top of a module that can be imported, or run without a store",
-        )
+    if session_code(network) is not None:
+        return
     try:
         rebuilt = from_spec(json.loads(json.dumps(specs.encode(spec))))
     except (TypeError, ValueError) as error:

@@ -27,6 +27,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from symbayes import specs, trees
 from symbayes.data import Examples
 from symbayes.networks import Network
+from symbayes.networks.session import recorded
 from symbayes.posterior.likelihoods import Likelihood, Predictive
 from symbayes.posterior.numerics import (
     Chunks,
@@ -314,7 +315,7 @@ class Posterior:
     def describe(self) -> dict[str, Any]:
         """What a run records of its posterior, as JSON."""
         return {
-            "network": specs.encode(self.network.spec),
+            "network": recorded(self.network, self.chunks.x.shape[2:], self.chunks.x.dtype),
             "likelihood": specs.encode(self.likelihood),
             "prior": specs.encode(self.prior),
             "temperature": specs.encode(self.temperature),

@@ -14,6 +14,10 @@ from symbayes.posterior import Predictive
 from symbayes.report import figures
 from symbayes.report.contents import Figure, Section
 
+LEVEL = 0.9
+"""Probability of the intervals that are drawn."""
+MOST = 1000
+"""Examples whose intervals are computed for the figures."""
 PICTURES = 8
 DRAWS = 3
 """Draws that are shown one by one."""
@@ -38,6 +42,12 @@ class Shown:
     @property
     def y(self) -> np.ndarray:
         return np.asarray(self.data.test.y)
+
+    @property
+    def unit(self) -> str:
+        """What a single real target is called; empty for several."""
+        single = self.target.mean.shape[1:] == (1,)
+        return (self.data.targets[0] if self.data.targets else "target") if single else ""
 
     @property
     def unsure(self) -> np.ndarray:
@@ -91,12 +101,43 @@ def _entropies(shown: Shown) -> Figure:
     return figures.entropy_histogram({name: p.entropy.ravel() for name, p in shown.predictives.items()})
 
 
+def _predicted(shown: Shown) -> Figure:
+    return figures.predicted_against_true(
+        {name: _in_units(shown, p) for name, p in shown.predictives.items()}, LEVEL, shown.unit
+    )
+
+
+def _intervals(shown: Shown) -> Figure:
+    return figures.sorted_intervals(shown.reference, _in_units(shown, shown.target), LEVEL, shown.unit)
+
+
+def _in_units(shown: Shown, predictive: Any) -> figures.Predicted:
+    """Of one target in its own units; of several, which may have different ones, as they are."""
+    y, scaling = shown.y, shown.data.target_scaling
+    if len(y) > MOST:
+        some = np.linspace(0, len(y) - 1, MOST).astype(int)
+        predictive, y = predictive.of_examples(some), y[some]
+    if scaling is not None and shown.unit:
+        predictive, y = predictive.unscaled(scaling), scaling.undo(y)
+    low, high = predictive.interval(LEVEL)
+    arrays = (y, predictive.mean, low, high)
+    return figures.Predicted(*(np.asarray(array, np.float64).ravel() for array in arrays))
+
+
 def _coverages(shown: Shown) -> Figure:
-    transforms = {
+    return figures.coverage_curves(_transforms(shown))
+
+
+def _pit(shown: Shown) -> Figure:
+    return figures.pit_histogram(_transforms(shown))
+
+
+def _transforms(shown: Shown) -> dict[str, np.ndarray]:
+    """The probability that each predictive gives to values below the targets."""
+    return {
         name: evaluate.mixture_cdf(p.component_means, p.component_scales, shown.y).ravel()
         for name, p in shown.predictives.items()
     }
-    return figures.coverage_curves(transforms)
 
 
 def _least_sure(shown: Shown) -> Figure | None:
@@ -168,7 +209,10 @@ def _some_draws(predictive: Predictive) -> np.ndarray:
 CALIBRATION = "Is it right as often as it says?"
 UNSURE = "What is it least sure of?"
 
+REGRESSION = "How far off is it?"
+
 LEADS = {
+    REGRESSION: "Predictions of the test targets beside what they were.",
     CALIBRATION: (
         "What a calibrated model says holds as often as it says: of the predictions made with 80 % "
         "probability, four out of five."
@@ -179,7 +223,10 @@ LEADS = {
 DRAWINGS: dict[str, Drawing] = {
     "reliability": Drawing(CALIBRATION, _reliability),
     "entropies": Drawing(CALIBRATION, _entropies),
+    "predicted": Drawing(REGRESSION, _predicted),
+    "intervals": Drawing(REGRESSION, _intervals),
     "coverages": Drawing(CALIBRATION, _coverages),
+    "pit": Drawing(CALIBRATION, _pit),
     "least sure": Drawing(UNSURE, _least_sure),
     "pictures": Drawing(UNSURE, _pictures),
     "label maps": Drawing(UNSURE, _label_maps),

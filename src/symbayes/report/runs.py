@@ -17,14 +17,14 @@ import numpy as np
 
 from symbayes.analyse import Comparison
 from symbayes.analyse.bounds import Bounds
-from symbayes.analyse.compare import compare_predictives
+from symbayes.analyse.compare import compare_predictives, opened_by_name
 from symbayes.analyse.findings import Findings, investigate
 from symbayes.analyse.mixing import FORMATS as MIXING_FORMATS
 from symbayes.analyse.mixing import mixing
 from symbayes.analyse.progress import Tell, silent
 from symbayes.data import Dataset
 from symbayes.draws import RunError
-from symbayes.engine import Opened, Source, open_run
+from symbayes.engine import Opened, Source
 from symbayes.evaluate import FORMATS
 from symbayes.posterior import Predictive
 from symbayes.report import figures, page, symmetry
@@ -50,7 +50,7 @@ class Report:
     @classmethod
     def of(
         cls,
-        sources: Mapping[str, Source],
+        sources: Mapping[str, Source] | Sequence[Source] | Source,
         data: Dataset,
         reference: str | None = None,
         bounds: Bounds | None = None,
@@ -61,12 +61,14 @@ class Report:
     ) -> Report:
         """Open the runs (folders, or draws in memory) and predict; the first is the reference unless told.
 
+        `sources` are runs by name, or a list of them, or a single one.
+
         `bounds` limit the work on symmetry; `tell` is told what is being done.  `metrics` names the columns
         of the comparison, and `ood` are inputs from elsewhere, for the metrics that need them.
         """
-        require(len(sources) > 0, "a report is about at least one run")
         require_kind("the data", data, "train", "test", example="data.load('digits')")
-        runs = {name: open_run(source) for name, source in sources.items()}
+        runs = opened_by_name(sources)
+        require(len(runs) > 0, "a report is about at least one run")
         for run in runs.values():
             _require_trained_on(run, data)
         reference = reference or next(iter(runs))

@@ -24,7 +24,7 @@ class Demo:
 
     Attributes:
         out: folder for the runs and the page; what is there already is not computed again.
-        seed: of both runs.
+        seed: seed of both runs.
     """
 
     out: Path = Path("runs/demo")

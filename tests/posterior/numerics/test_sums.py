@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from symbayes.posterior.numerics.sums import compensated, two_sum
 
+pytestmark = pytest.mark.level
+
 UNIT = 2.0**-24
 """Half the distance from 1 to the next float32."""
 

@@ -114,17 +114,14 @@ def planted(name, seed=0):
     """Copies of one network with some percent of noise; and the same, carried away by random elements."""
     network = network_of(name)
     group, lone = network.group, Plan(network.group).lone
+    keys = jnp.stack([jax.random.key(1000 * seed + n) for n in range(len(NOISES))])
+    elements = jax.jit(jax.vmap(lambda key: group.random_element(key, spread=0.3)))(keys)
+    signs = {sign: np.array(leaf) for sign, leaf in elements.signs.items()}
     values = list(itertools.product((1, -1), repeat=len(lone)))
-    still, elements = [], []
-    for n, noise in enumerate(NOISES):
-        element = group.random_element(jax.random.key(1000 * seed + n), spread=0.3)
-        signs = {sign: np.array(leaf) for sign, leaf in element.signs.items()}
-        for (sign, k), value in zip(lone, values[n % len(values)], strict=True):
-            signs[sign][k] = value
-        still.append(shaken(network.draw(seed), n, noise))
-        elements.append(dataclasses.replace(element, signs=signs))
-    still = stacked(still)
-    return still, jax.jit(jax.vmap(group.act))(stacked(elements), still)
+    for n, (at, (sign, k)) in itertools.product(range(len(NOISES)), enumerate(lone)):
+        signs[sign][n, k] = values[n % len(values)][at]
+    still = stacked([shaken(network.draw(seed), n, noise) for n, noise in enumerate(NOISES)])
+    return still, jax.jit(jax.vmap(group.act))(dataclasses.replace(elements, signs=signs), still)
 
 
 def assert_each_equal(found, wanted, atol):

@@ -31,12 +31,16 @@ D = TypeVar("D", bound="DualAveraging")
 @pytree
 @dataclass(frozen=True)
 class DualAveraging:
-    """The current step size, its running average, and what moves them."""
+    """The current step size, its running average, and what moves them.
+
+    `lost` is the acceptance that reduced-precision gradients cost, where they are reduced.
+    """
 
     step_size: Any
     average: Any
     error: Any
     trials: Any
+    lost: Any = None
 
     @classmethod
     def start(cls: type[D], step_size: Any) -> D:
@@ -63,14 +67,26 @@ class DualAveraging:
 @pytree
 @dataclass(frozen=True)
 class Tuning(DualAveraging):
-    """The same where the first step size is not a hyper-parameter: `initial` is where the search began."""
+    """The same where more is tuned, or the first step size is not a hyper-parameter.
 
-    initial: Any
+    Attributes:
+        initial: where the search for the step size began.
+        scales: of the parameters; None for the prior's.
+        spread: of the chains, from which scales are estimated; None for the prior's.
+        length: of trajectories, where it is tuned.
+        share: number between 0 and 1 from which the length of the next trajectory follows, where it varies.
+    """
+
+    initial: Any = None
+    scales: Any = None
+    spread: Any = None
+    length: Any = None
+    share: Any = None
 
     @classmethod
     def start(cls, step_size: Any) -> Tuning:
         first = jnp.float32(step_size)
-        return cls(first, first, jnp.float32(0), jnp.float32(0), first)
+        return cls(first, first, jnp.float32(0), jnp.float32(0), initial=first)
 
     def learned(self, acceptance: jax.Array, target: jax.Array) -> Tuning:
         """After one more trial."""

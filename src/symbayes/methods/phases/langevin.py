@@ -30,7 +30,7 @@ from symbayes.methods.phases.resting import (
     log_acceptance,
     per_parameter,
 )
-from symbayes.methods.phases.stepping import Stepping
+from symbayes.methods.phases.stepping import Evidence, Stepping
 from symbayes.posterior import Posterior
 from symbayes.pytrees import pytree
 
@@ -96,7 +96,7 @@ class Langevin(Stepping):
 
     def close(
         self, posterior: Posterior, shared: Tuning, chain: Walking, flight: Walking, tick: Tick
-    ) -> tuple[Walking, dict[str, jax.Array], jax.Array]:
+    ) -> tuple[Walking, dict[str, jax.Array], Evidence]:
         here = flight.resting
         acceptance = flight.acceptance / self.thin
         statistics = {
@@ -105,7 +105,7 @@ class Langevin(Stepping):
             "accepted": flight.accepted / self.thin,
             "step_size": shared.step_size,
         }
-        return Walking(here, jnp.zeros(()), jnp.zeros(())), statistics, acceptance
+        return Walking(here, jnp.zeros(()), jnp.zeros(())), statistics, Evidence(acceptance)
 
     def kept(self, unit: int) -> bool:
         return self.keeps

@@ -1,7 +1,9 @@
 """A step size that all chains share: found by trial where none is given, then adapted to an acceptance.
 
-The first step size is found from one leapfrog step of every chain: it is doubled (or halved) until their mean
-acceptance falls below (rises above) one half.  Dual averaging goes on from there (`adaptation.py`).
+The first step size is found from one leapfrog step of every chain, with the energy error D: it is doubled (or
+halved) until the mean of exp(-|D|) falls below (rises above) one half.  An energy that falls counts as much
+as one that rises, since chains that begin far from the posterior accept any step downhill.  Dual averaging
+goes on from there (`adaptation.py`).
 
 Reference: Hoffman & Gelman (2014), The No-U-Turn sampler, section 3.2.
 """
@@ -9,13 +11,16 @@ Reference: Hoffman & Gelman (2014), The No-U-Turn sampler, section 3.2.
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import dataclass
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
+from symbayes import trees
 from symbayes.engine.phase import Left, Phase, Tick
 from symbayes.methods.phases.adaptation import Tuning
+from symbayes.methods.phases.mass import Spread, prior_scales
 from symbayes.methods.phases.resting import (
     Resting,
     fresh_momentum,
@@ -25,24 +30,40 @@ from symbayes.methods.phases.resting import (
     rest,
 )
 from symbayes.posterior import Posterior
+from symbayes.pytrees import pytree
 
 GUESS = 1e-2
 """Where the trials begin, in units of the prior's standard deviation."""
 
 HALF = 0.5
-"""The acceptance of one step that the trials look for."""
+"""The mean of exp(-|energy error|) of one step that the trials look for."""
 
 TRIALS = 60
 """More doublings than float32 has room for between any two useful step sizes."""
 
 
+@pytree
+@dataclass(frozen=True)
+class Evidence:
+    """What a unit tells: its acceptance, where it ended if the spread of the chains is collected, and what
+    the length of its trajectory follows from if that is tuned."""
+
+    acceptance: Any
+    positions: Any = None
+    flown: Any = None
+
+
 class Stepping(Phase):
-    """A phase whose chains share a step size; one that has the fields below."""
+    """A phase whose chains share a step size, and perhaps scales of the parameters that are estimated."""
 
     step_size: Any
     """Where adaptation begins; None where it is looked for."""
     target_accept: Any
     adapting: Any
+    collects: Any = None
+    """Whether the spread of the chains is collected; None where scales are the prior's."""
+    whitens: Any = None
+    """Whether the phase begins with scales from the spread collected before."""
 
     @property
     def longest_step(self) -> Any:
@@ -51,52 +72,90 @@ class Stepping(Phase):
 
     def begin(self, posterior: Posterior, left: Left, tick: Tick) -> Tuning:
         if isinstance(left.shared, Tuning):
-            return left.shared.settled(self.longest_step)
-        return Tuning.start(self.first_step(posterior, left, tick))
+            settled = left.shared.settled(self.longest_step)
+            return settled if self.collects is None else self._whitened(posterior, settled, left, tick)
+        if self.collects is None:
+            return Tuning.start(self._first_step(posterior, left, tick, None))
+        params = jax.tree.map(lambda leaf: leaf[0], left.variables["params"])
+        scales = _found_scales(left, params) or prior_scales(posterior, params)
+        first = Tuning.start(self._first_step(posterior, left, tick, scales))
+        return dataclasses.replace(first, scales=scales, spread=Spread.none(params))
 
-    def first_step(self, posterior: Posterior, left: Left, tick: Tick) -> jax.Array:
+    def _first_step(self, posterior: Posterior, left: Left, tick: Tick, scales: Any) -> jax.Array:
         """The step size given, else the one that the run found from whose draws this one starts, else one
         found by trial."""
         if self.step_size is not None:
             return self.step_size
         if left.found is not None and "step_size" in left.found:
             return jnp.asarray(left.found["step_size"])
-        return jnp.minimum(tried_step(posterior, left.variables, tick.key), self.longest_step)
+        return jnp.minimum(tried_step(posterior, left.variables, tick.key, scales), self.longest_step)
+
+    def _whitened(self, posterior: Posterior, shared: Tuning, left: Left, tick: Tick) -> Tuning:
+        """The same with scales from the spread that was collected, if that is what the phase begins with;
+        then the search for a step size begins anew."""
+
+        def anew() -> Tuning:
+            params = jax.tree.map(lambda leaf: leaf[0], left.variables["params"])
+            scales = shared.spread.scales(prior_scales(posterior, params))
+            step = tried_step(posterior, left.variables, tick.key, scales)
+            first = Tuning.start(jnp.minimum(step, self.longest_step))
+            return dataclasses.replace(
+                first, scales=scales, spread=shared.spread, length=shared.length, share=shared.share
+            )
+
+        return jax.lax.cond(self.whitens, anew, lambda: shared)
 
     def enter(self, posterior: Posterior, shared: Tuning, left: Left, tick: Tick) -> Any:
         return left.chain if isinstance(left.chain, Resting) else rest(posterior, left.variables)
 
-    def learn(self, shared: Tuning, evidence: jax.Array, tick: Tick) -> Tuning:
-        learned = shared.learned(jnp.mean(evidence), self.target_accept)
+    def learn(self, shared: Tuning, evidence: Evidence, tick: Tick) -> Tuning:
+        learned = shared.learned(jnp.mean(evidence.acceptance), self.target_accept)
         learned = dataclasses.replace(learned, step_size=jnp.minimum(learned.step_size, self.longest_step))
-        return jax.tree.map(lambda new, old: jnp.where(self.adapting, new, old), learned, shared)
+        learned = jax.tree.map(lambda new, old: jnp.where(self.adapting, new, old), learned, shared)
+        if self.collects is None:
+            return learned
+        spread = jax.tree.map(
+            lambda new, old: jnp.where(self.collects, new, old),
+            shared.spread.add(evidence.positions),
+            shared.spread,
+        )
+        return dataclasses.replace(learned, spread=spread)
+
+
+def _found_scales(left: Left, params: Any) -> Any:
+    """The scales that the run found from whose draws this one starts, if it estimated any."""
+    names = [f"scales/{name}" for name in trees.names(params)]
+    if left.found is None or names[0] not in left.found:
+        return None
+    return trees.like(params, {name.removeprefix("scales/"): jnp.asarray(left.found[name]) for name in names})
 
 
 def tried_step(posterior: Posterior, variables: Any, key: jax.Array, scales: Any = None) -> jax.Array:
-    """The step size at which one leapfrog step of every chain is accepted about half of the time.
+    """The step size at which one leapfrog step of every chain errs by about one half.
 
     `variables` have a leading axis over chains.
     """
     here = jax.vmap(lambda each: rest(posterior, each))(variables)
     keys = jax.random.split(key, jax.tree.leaves(variables)[0].shape[0])
 
-    def acceptance(step_size: jax.Array) -> jax.Array:
+    def soundness(step_size: jax.Array) -> jax.Array:
         def one(here: Resting, key: jax.Array) -> jax.Array:
             params = here.variables["params"]
             momentum = fresh_momentum(key, params)
             step = per_parameter(posterior, step_size, params, scales)
             there, last = leap(posterior, here, step, momentum)
-            return jnp.minimum(1.0, jnp.exp(log_acceptance(posterior, here, there, momentum, last)))
+            return jnp.exp(-jnp.abs(log_acceptance(posterior, here, there, momentum, last)))
 
         return jnp.mean(jax.vmap(one)(here, keys))
 
     def trial(carry: Any) -> Any:
         step_size, grows, number, _ = carry
-        good = acceptance(step_size) > HALF
+        good = soundness(step_size) > HALF
         grows = jnp.where(number == 0, good, grows)
         crossed = good != grows
-        following = jnp.where(crossed, step_size, step_size * jnp.where(grows, 2.0, 0.5))
-        return following, grows, number + 1, crossed
+        # The largest that is good: one that grew too far goes back.
+        factor = jnp.where(grows, jnp.where(crossed, 0.5, 2.0), jnp.where(crossed, 1.0, 0.5))
+        return step_size * factor, grows, number + 1, crossed
 
     def searching(carry: Any) -> jax.Array:
         return ~carry[3] & (carry[2] < TRIALS)

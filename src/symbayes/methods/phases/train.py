@@ -46,7 +46,7 @@ class Train(Phase):
 
     Attributes:
         units: epochs.
-        learning_rate: of the optimiser, on the mean loss per example.
+        learning_rate: learning rate of the optimiser, for the mean loss per example.
         cosine: whether the learning rate falls to zero along a cosine.
         batch: examples in a mini-batch.
         optimizer: adam, or sgd with momentum 0.9.

@@ -27,6 +27,7 @@ import jax.numpy as jnp
 from symbayes.engine.phase import Left, Phase, Tick, phase
 from symbayes.methods.phases.adaptation import DualAveraging
 from symbayes.methods.phases.energies import energies, kinetic
+from symbayes.methods.phases.precision import acceptance_lost
 from symbayes.methods.phases.resting import (
     DIVERGENT,
     Resting,
@@ -87,10 +88,22 @@ class Trajectories(Phase):
 
     def begin(self, posterior: Posterior, left: Left, tick: Tick) -> DualAveraging:
         if isinstance(left.shared, DualAveraging):
-            return left.shared.settled(at_most=self.trajectory)
-        return DualAveraging.start(self.step_size)
+            shared = left.shared.settled(at_most=self.trajectory)
+        else:
+            shared = DualAveraging.start(self.step_size)
+        return self.with_cost(posterior, shared, left, tick)
 
-    def enter(self, posterior: Posterior, shared: DualAveraging, left: Left, tick: Tick) -> Resting:
+    def with_cost(self, posterior: Posterior, shared: Any, left: Left, tick: Tick) -> Any:
+        """With what reduced-precision gradients cost, measured where the chains have come from a phase
+        before."""
+        if posterior.precision == "float32":
+            return shared
+        shared = dataclasses.replace(shared, lost=jnp.zeros(()))
+        if left.shared is None:
+            return shared
+        return dataclasses.replace(shared, lost=acceptance_lost(self, posterior, shared, left, tick))
+
+    def enter(self, posterior: Posterior, shared: Any, left: Left, tick: Tick) -> Resting:
         if isinstance(left.chain, Resting):
             return left.chain
         return rest(posterior, left.variables)
@@ -99,29 +112,41 @@ class Trajectories(Phase):
     def adapts(self) -> bool:
         return bool(self.adapting)
 
-    def expected_steps(self, posterior: Posterior) -> int:
-        return leapfrog_steps(self.trajectory, self.step_size)
+    def expected_steps(self, posterior: Posterior, begun: int | None = None) -> int:
+        return leapfrog_steps(self.trajectory, self.step_size) if begun is None else begun
+
+    def length(self, shared: Any) -> Any:
+        """Of the next trajectory."""
+        return self.trajectory
+
+    def scales(self, shared: Any) -> Any:
+        """Of the parameters; None for the prior's."""
+        return None
 
     def steps(self, posterior: Posterior, shared: DualAveraging) -> jax.Array:
         """``ceil(trajectory / step size)``."""
-        steps = jnp.ceil(self.trajectory / shared.step_size * (1 - ROUNDING)).astype(jnp.int32)
+        steps = jnp.ceil(self.length(shared) / shared.step_size * (1 - ROUNDING)).astype(jnp.int32)
         return jnp.clip(steps, 1, self.longest)
 
     def exact_step(self, posterior: Posterior, shared: DualAveraging) -> jax.Array:
         """The step size that makes whole steps fill the trajectory."""
         steps = self.steps(posterior, shared)
-        return jnp.where(steps < self.longest, self.trajectory / steps, shared.step_size)
+        return jnp.where(steps < self.longest, self.length(shared) / steps, shared.step_size)
+
+    def step_of(self, posterior: Posterior, shared: DualAveraging, params: Any) -> Any:
+        """The step of every parameter."""
+        return per_parameter(posterior, self.exact_step(posterior, shared), params, self.scales(shared))
 
     def open(self, posterior: Posterior, shared: DualAveraging, chain: Resting, tick: Tick) -> Flying:
         params = chain.variables["params"]
-        step = per_parameter(posterior, self.exact_step(posterior, shared), params)
+        step = self.step_of(posterior, shared, params)
         momentum = fresh_momentum(tick.key, params)
         momentum = jax.tree.map(lambda p, e, g: p + e / 2 * g, momentum, step, chain.gradient)
         return Flying(chain.variables, chain.gradient, chain.likelihood, momentum)
 
     def step(self, posterior: Posterior, shared: DualAveraging, flight: Flying, tick: Tick) -> Flying:
         params = flight.variables["params"]
-        step = per_parameter(posterior, self.exact_step(posterior, shared), params)
+        step = self.step_of(posterior, shared, params)
         params = jax.tree.map(lambda w, e, p: w + e * p, params, step, flight.momentum)
         variables = {**flight.variables, "params": params}
         gradient, terms = posterior.gradient_and_terms(variables)
@@ -130,16 +155,13 @@ class Trajectories(Phase):
         return Flying(variables, gradient, terms, momentum)
 
     def close(
-        self, posterior: Posterior, shared: DualAveraging, chain: Resting, flight: Flying, tick: Tick
-    ) -> tuple[Resting, dict[str, jax.Array], jax.Array]:
-        old, new = chain.variables["params"], flight.variables["params"]
-        step_size = self.exact_step(posterior, shared)
-        step = per_parameter(posterior, step_size, new)
+        self, posterior: Posterior, shared: Any, chain: Resting, flight: Flying, tick: Tick
+    ) -> tuple[Resting, dict[str, jax.Array], Any]:
         end = Resting(
             flight.variables, flight.gradient, exact_terms(posterior, flight.variables, flight.likelihood)
         )
-        first = fresh_momentum(tick.key, old)
-        last = jax.tree.map(lambda p, e, g: p - e / 2 * g, flight.momentum, step, flight.gradient)
+        first = fresh_momentum(tick.key, chain.variables["params"])
+        last = self.last_momentum(posterior, shared, flight)
         log_accept = log_acceptance(posterior, chain, end, first, last)
         accepted = decide(tick.key, log_accept)
         chain = either(accepted, end, chain)
@@ -149,12 +171,18 @@ class Trajectories(Phase):
             "acceptance": acceptance,
             "accepted": accepted,
             "divergent": log_accept < -DIVERGENT,
-            "step_size": step_size,
+            "step_size": self.exact_step(posterior, shared),
+            **({} if shared.lost is None else {"acceptance_lost": shared.lost}),
             "kinetic": kinetic(either(accepted, last, first)),
         }
         return chain, statistics, acceptance
 
-    def learn(self, shared: DualAveraging, evidence: jax.Array, tick: Tick) -> DualAveraging:
+    def last_momentum(self, posterior: Posterior, shared: DualAveraging, flight: Flying) -> Any:
+        """The momentum at the end, no longer half a step ahead."""
+        step = self.step_of(posterior, shared, flight.variables["params"])
+        return jax.tree.map(lambda p, e, g: p - e / 2 * g, flight.momentum, step, flight.gradient)
+
+    def learn(self, shared: Any, evidence: Any, tick: Tick) -> DualAveraging:
         learned = shared.update(jnp.mean(evidence), self.target_accept, self.step_size)
         learned = dataclasses.replace(learned, step_size=jnp.minimum(learned.step_size, self.trajectory))
         return jax.tree.map(lambda new, old: jnp.where(self.adapting, new, old), learned, shared)

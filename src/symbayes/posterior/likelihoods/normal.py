@@ -77,7 +77,8 @@ class GaussianPredictive(Predictive):
 
     @property
     def figures(self) -> tuple[str, ...]:
-        return ("coverages", "pictures") if len(self.positions) == 2 else ("coverages",)
+        shared = ("predicted", "intervals", "coverages", "pit")
+        return (*shared, "pictures") if len(self.positions) == 2 else shared
 
     @property
     def component_means(self) -> np.ndarray:

@@ -137,6 +137,10 @@ class Predictive(ABC):
         """The predictive of other draws: `cut` takes each array with its leading axes (chain, draw)."""
         return type(self)(**{name: cut(array) for name, array in self.arrays.items()})
 
+    def of_examples(self: P, which: np.ndarray) -> P:
+        """The predictive at some of the inputs."""
+        return self.of_draws(lambda array: array[:, :, which])
+
     def halves(self: P) -> tuple[P, P] | None:
         """Those of two halves of the chains, or of the draws of a single chain; None for a single draw."""
         axis = 0 if self.every.shape[0] > 1 else 1

@@ -16,22 +16,32 @@ if TYPE_CHECKING:
     from symbayes.report.figures.landscape import barrier_curves
     from symbayes.report.figures.lines import curves
     from symbayes.report.figures.mixing import rhat_histograms
+    from symbayes.report.figures.regression import (
+        Predicted,
+        pit_histogram,
+        predicted_against_true,
+        sorted_intervals,
+    )
     from symbayes.report.figures.trace import traces
 
 __getattr__, __dir__ = lazily(
     __name__,
     {
+        "Predicted": "symbayes.report.figures.regression:Predicted",
         "barrier_curves": "symbayes.report.figures.landscape:barrier_curves",
         "coverage_curves": "symbayes.report.figures.calibration:coverage_curves",
         "curves": "symbayes.report.figures.lines:curves",
         "entropy_histogram": "symbayes.report.figures.calibration:entropy_histogram",
         "frontier": "symbayes.report.figures.compact:frontier",
         "picture_grid": "symbayes.report.figures.images:picture_grid",
+        "pit_histogram": "symbayes.report.figures.regression:pit_histogram",
+        "predicted_against_true": "symbayes.report.figures.regression:predicted_against_true",
         "predictive_comparison": "symbayes.report.figures.agreement:predictive_comparison",
         "pruning_curve": "symbayes.report.figures.compact:pruning_curve",
         "reliability": "symbayes.report.figures.calibration:reliability",
         "rhat_histograms": "symbayes.report.figures.mixing:rhat_histograms",
         "sigma_histograms": "symbayes.report.figures.compact:sigma_histograms",
+        "sorted_intervals": "symbayes.report.figures.regression:sorted_intervals",
         "traces": "symbayes.report.figures.trace:traces",
         "uncertain_images": "symbayes.report.figures.images:uncertain_images",
         "unmoved": "symbayes.report.figures.compact:unmoved",
@@ -39,17 +49,21 @@ __getattr__, __dir__ = lazily(
 )
 
 __all__ = [
+    "Predicted",
     "barrier_curves",
     "coverage_curves",
     "curves",
     "entropy_histogram",
     "frontier",
     "picture_grid",
+    "pit_histogram",
+    "predicted_against_true",
     "predictive_comparison",
     "pruning_curve",
     "reliability",
     "rhat_histograms",
     "sigma_histograms",
+    "sorted_intervals",
     "traces",
     "uncertain_images",
     "unmoved",

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 from jaxtyping import Real
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.patches import StepPatch
 
 from symbayes.report.contents import Figure
 from symbayes.report.figures.canvas import (
@@ -44,9 +46,9 @@ def reliability(curves: Mapping[str, Curve]) -> Figure:
         top, bottom = drawing.subplots(2, 1, sharex=True, height_ratios=[2.6, 1])
         handles = []
         for index, (confidence, accuracy, count) in enumerate(kept.values()):
-            handles.append(_diagram(top, confidence, accuracy, count, index, len(kept)))
+            handles.append(draw_reliability(top, confidence, accuracy, count, index, len(kept)))
             _counts(bottom, confidence, count, bins, index)
-        diagonal = top.plot([0, 1], [0, 1], color=SOFT, linewidth=1, linestyle=":", zorder=1)
+        line = diagonal(top)
         top.set(ylabel="accuracy (%)", xlim=(-0.02, 1.02), ylim=(-0.02, 1.04))
         percent = np.linspace(0, 1, 6)
         top.set_yticks(percent, [f"{100 * p:.0f}" for p in percent])
@@ -57,7 +59,7 @@ def reliability(curves: Mapping[str, Curve]) -> Figure:
         else:
             blank(top)
             blank(bottom)
-        legend(drawing, handles + diagonal, [*kept, "perfectly calibrated"])
+        legend(drawing, handles + line, [*kept, "perfectly calibrated"])
         svg = to_svg(drawing)
     caption = (
         "On the dotted diagonal a confidence of 80% is right 80% of the time; below it a method is "
@@ -67,7 +69,10 @@ def reliability(curves: Mapping[str, Curve]) -> Figure:
     return Figure("Reliability", svg, caption, f"Reliability diagram of {listed(list(kept))}.")
 
 
-def _diagram(axes: Axes, confidence, accuracy, count, index: int, methods: int):
+def draw_reliability(
+    axes: Axes, confidence: np.ndarray, accuracy: np.ndarray, count: np.ndarray, index: int, methods: int
+) -> Line2D:
+    """Accuracy and its interval against confidence; gives the handle of the line."""
     ink = pen(index)
     low, high = _wilson(accuracy, count)
     shift = 0.006 * (index - (methods - 1) / 2)  # so that the bars of methods do not hide one another
@@ -75,6 +80,14 @@ def _diagram(axes: Axes, confidence, accuracy, count, index: int, methods: int):
     return axes.plot(
         confidence + shift, accuracy, color=ink.color, linestyle=ink.linestyle, marker=ink.marker, zorder=3
     )[0]
+
+
+def diagonal(axes: Axes) -> list[Line2D]:
+    """Drawn once, however many series there are; gives its handle."""
+    for line in axes.lines:
+        if line.get_gid() == "diagonal":
+            return [line]
+    return axes.plot([0, 1], [0, 1], color=SOFT, linewidth=1, linestyle=":", zorder=1, gid="diagonal")
 
 
 def _wilson(share: np.ndarray, count: np.ndarray, z: float = 1.96) -> tuple[np.ndarray, np.ndarray]:
@@ -115,12 +128,7 @@ def entropy_histogram(values: Mapping[str, Real[np.ndarray, " _n"]], log_count: 
         for index, (name, entropies) in enumerate(kept.items()):
             if entropies.size == 0:
                 continue
-            ink = pen(index)
-            counts, _ = np.histogram(np.maximum(entropies, 0.0), edges)
-            axes.stairs(counts, edges, color=ink.color, alpha=0.12, fill=True)
-            handles.append(
-                axes.stairs(counts, edges, color=ink.color, linestyle=ink.linestyle, linewidth=1.4)
-            )
+            handles.append(draw_entropies(axes, entropies, edges, index))
             names.append(f"{name} (mean {entropies.mean():.3f})")
         if not handles:
             blank(axes)
@@ -136,6 +144,22 @@ def entropy_histogram(values: Mapping[str, Real[np.ndarray, " _n"]], log_count: 
     return Figure("Predictive entropy", svg, caption, f"Histogram of predictive entropy: {listed(names)}.")
 
 
+def draw_entropies(axes: Axes, entropies: np.ndarray, edges: np.ndarray, index: int = 0) -> StepPatch:
+    """A histogram as an outline over a faint area; gives the handle of the outline."""
+    ink = pen(index)
+    counts, _ = np.histogram(np.maximum(entropies, 0.0), edges)
+    axes.stairs(counts, edges, color=ink.color, alpha=0.12, fill=True)
+    return axes.stairs(counts, edges, color=ink.color, linestyle=ink.linestyle, linewidth=1.4)
+
+
+def draw_coverage(axes: Axes, transforms: np.ndarray, index: int = 0) -> Line2D:
+    """The share of targets in the central interval of every probability; gives the handle of the line."""
+    ink, levels = pen(index), np.linspace(0, 1, 51)
+    needed = np.sort(2 * np.abs(transforms - 0.5))
+    inside = np.searchsorted(needed, levels, side="right") / needed.size
+    return axes.plot(levels, inside, color=ink.color, linestyle=ink.linestyle)[0]
+
+
 def coverage_curves(transforms: Mapping[str, Real[np.ndarray, " _n"]]) -> Figure:
     """The share of targets in the central interval of every probability, per method.
 
@@ -146,26 +170,22 @@ def coverage_curves(transforms: Mapping[str, Real[np.ndarray, " _n"]]) -> Figure
     for name, values in transforms.items():
         (kept[name],), missing = finite(values)
         dropped += missing
-    levels = np.linspace(0, 1, 51)
     with sheet(3.4) as drawing:
         axes = drawing.add_subplot()
         handles, names = [], []
         for index, (name, values) in enumerate(kept.items()):
             if values.size == 0:
                 continue
-            ink = pen(index)
-            needed = np.sort(2 * np.abs(values - 0.5))
-            inside = np.searchsorted(needed, levels, side="right") / needed.size
-            handles += axes.plot(levels, inside, color=ink.color, linestyle=ink.linestyle)
+            handles.append(draw_coverage(axes, values, index))
             names.append(name)
-        diagonal = axes.plot([0, 1], [0, 1], color=SOFT, linewidth=1, linestyle=":", zorder=1)
+        line = diagonal(axes)
         if not handles:
             blank(axes)
         percent = np.linspace(0, 1, 6)
         for ticks in (axes.set_xticks, axes.set_yticks):
             ticks(percent, [f"{100 * p:.0f}" for p in percent])
         axes.set(xlabel="probability of the interval (%)", ylabel="targets inside (%)")
-        legend(drawing, handles + diagonal, [*names, "perfectly calibrated"])
+        legend(drawing, handles + line, [*names, "perfectly calibrated"])
         svg = to_svg(drawing)
     caption = (
         "On the dotted diagonal, 90% of the targets lie in the central 90% intervals; below it a method is "

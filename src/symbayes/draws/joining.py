@@ -1,0 +1,111 @@
+"""Draws of several runs as one: more chains, or longer ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from symbayes.draws.draws import STATISTICS, VARIABLES, Draws, Segment
+from symbayes.specs import require
+
+Along = Literal["chain", "draw"]
+MODE = f"{STATISTICS}/mode"
+
+
+@dataclass(frozen=True)
+class Side:
+    """The chains of one run among others, with their modes counted on."""
+
+    draws: Draws
+    modes: int
+
+    def read(self, name: str, part: slice, rows: slice) -> np.ndarray:
+        """Part of one array, from whichever segments hold it."""
+        pieces, begin = [], 0
+        for segment in self.draws.segments:
+            low, high = max(part.start - begin, 0), min(part.stop - begin, segment.draws)
+            if low < high:
+                pieces.append(segment.read(name, slice(low, high), rows))
+            begin += segment.draws
+        read = pieces[0] if len(pieces) == 1 else np.concatenate(pieces, axis=1)
+        return read + self.modes if name == MODE else read
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """Chains of several runs, read when asked for."""
+
+    sides: tuple[Side, ...]
+    names: frozenset[str]
+    draws: int
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        chains = sum(side.draws.chains for side in self.sides)
+        first = self.sides[0].draws.segments[0].shapes()
+        return {name: (chains, self.draws, *shape[2:]) for name, shape in first.items() if name in self.names}
+
+    def read(self, name: str, draws: slice, rows: slice = slice(None)) -> np.ndarray:
+        start, stop, _ = draws.indices(self.draws)
+        return np.concatenate([side.read(name, slice(start, stop), rows) for side in self.sides], axis=0)
+
+
+@dataclass(frozen=True)
+class Some:
+    """Some arrays of another segment."""
+
+    segment: Segment
+    names: frozenset[str]
+
+    @property
+    def draws(self) -> int:
+        return self.segment.draws
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return {name: shape for name, shape in self.segment.shapes().items() if name in self.names}
+
+    def read(self, name: str, draws: slice, rows: slice = slice(None)) -> np.ndarray:
+        return self.segment.read(name, draws, rows)
+
+
+def joined(parts: Sequence[Draws], along: Along = "chain") -> Draws:
+    """All chains of some runs side by side, or the draws of equally many chains one after the other.
+
+    Nothing is read yet.  Statistics that only some of them have are left out; chains of different runs have
+    different modes.
+    """
+    require(len(parts) > 0, "to join takes at least one run")
+    require(all(part.segments for part in parts), "a run without draws cannot be joined")
+    first = parts[0]
+    for part in parts[1:]:
+        require(
+            part.shapes == first.shapes,
+            f"these are draws of different networks: {_difference(first.shapes, part.shapes)}",
+        )
+    names = frozenset.intersection(*(frozenset(part.segments[0].shapes()) for part in parts))
+    if along == "draw":
+        counts = sorted({part.chains for part in parts})
+        require(len(counts) == 1, f"one after the other, runs have equally many chains, not {counts}")
+        return Draws([Some(segment, names) for part in parts for segment in part.segments])
+    lengths = sorted({len(part) for part in parts})
+    require(
+        len(lengths) == 1,
+        f"side by side, chains have equally many draws, not {lengths}: cut the longer ones with "
+        f"select(draws=slice({lengths[0]}))",
+    )
+    sides, modes = [], 0
+    for part in parts:
+        sides.append(Side(part, modes))
+        if MODE in names:
+            modes += int(part.stats["mode"].max()) + 1
+    return Draws([SideBySide(tuple(sides), names, len(first))])
+
+
+def _difference(first: dict[str, Any], second: dict[str, Any]) -> str:
+    for name in {**first, **second}:
+        if first.get(name) != second.get(name):
+            words = [str(shapes.get(name, "missing")) for shapes in (first, second)]
+            return f"{VARIABLES}/{name} is {words[0]} here and {words[1]} there"
+    return "their names are in another order"

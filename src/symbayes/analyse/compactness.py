@@ -14,6 +14,7 @@ import numpy as np
 
 from symbayes.analyse.predictions import predictive_of, sampled_predictive, scores
 from symbayes.analyse.progress import Tell, silent
+from symbayes.brief import briefly
 from symbayes.data import Examples, Scaling
 from symbayes.distributions import Gaussian, largest_rank, mean_network, stored_draws
 from symbayes.draws import Draws
@@ -53,6 +54,7 @@ class Row:
         return f"{self.size} stored draw{'' if self.size == 1 else 's'}"
 
 
+@briefly
 @dataclass(frozen=True)
 class Compactness:
     """The rows, and how many draws were fitted and held out; `gaussians` by form, of the largest rank."""

@@ -16,6 +16,7 @@ from rich.console import Console, ConsoleOptions
 from rich.measure import Measurement
 from rich.table import Table as TerminalTable
 
+from symbayes.brief import html_table
 from symbayes.data import Dataset, Examples, Scaling
 from symbayes.draws import Draws, Run
 from symbayes.engine import Opened, Source, open_run
@@ -67,6 +68,16 @@ class Comparison:
                 "the ceiling is one half of its draws against the other."
             )
         return text
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [name, *(format(row[m.name], m.format) if m.name in row else "–" for m in self.told)]
+            for name, row in self.rows.items()
+        ]
+        return html_table(rows, ["run", *self.columns], self.caption)
 
     def __str__(self) -> str:
         console = Console(width=100)

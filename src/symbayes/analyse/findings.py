@@ -18,6 +18,7 @@ from symbayes.analyse.distances import LayerDistance, distances
 from symbayes.analyse.progress import Tell, silent
 from symbayes.analyse.pruning import Curve, pruned_accuracy
 from symbayes.analyse.spread import Spread
+from symbayes.brief import briefly
 from symbayes.data import Dataset
 from symbayes.distributions import weight_count
 from symbayes.draws import Draws
@@ -54,6 +55,7 @@ class Looked:
         return f"To bound the work, this section looks at {', '.join(parts)}, chosen evenly or at random."
 
 
+@briefly
 @dataclass(frozen=True, eq=False)
 class Findings:
     """What is left of a run's symmetry after alignment, beside what was there before."""

@@ -2,11 +2,13 @@
 
 import jax
 import numpy as np
+from flax import nnx
 
 import symbayes as sb
 from symbayes import evaluate, trees
 from symbayes.analyse import barriers
-from symbayes.analyse.predictions import predictive_of
+from symbayes.analyse.barriers import _line
+from symbayes.analyse.predictions import predictive_of, with_statistics
 from symbayes.engine import Opened
 from symbayes.posterior import CategoricalPredictive
 
@@ -54,3 +56,48 @@ def test_curves_are_means_over_the_pairs_and_alignment_keeps_their_ends(
         ends = [evaluate.nll(predictive.probs[chain, -1], np.asarray(examples.y)) for chain in (0, 1)]
         for form in ("raw", "aligned jointly", "aligned as a pair"):
             np.testing.assert_allclose(found.loss[part][form][[0, -1]], ends, rtol=1e-4)
+
+
+class Normalised(nnx.Module):
+    """A batch norm between two layers."""
+
+    def __init__(self, *, rngs: nnx.Rngs) -> None:
+        self.first = nnx.Linear(2, 8, rngs=rngs)
+        self.norm = nnx.BatchNorm(8, momentum=0.9, rngs=rngs)
+        self.last = nnx.Linear(8, 2, rngs=rngs)
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        return self.last(nnx.relu(self.norm(self.first(x))))
+
+
+def test_statistics_along_a_line_are_those_of_the_networks_there() -> None:
+    """Two copies of one network, of which the second has other signs before the norm and in its gain."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(400, 2)).astype(np.float32)
+    y = (x[:, 0] * x[:, 1] > 0).astype(np.int32)
+    part = sb.data.Examples(x, y)
+    network = sb.networks.from_nnx(Normalised)
+    posterior = sb.Posterior(network, sb.likelihoods.Categorical(), sb.priors.Normal(1.0), part)
+    run = sb.open(sb.run(sb.DeepEnsemble(epochs=20, batch=50, chains=2, learning_rate=1e-2), posterior))
+    one = sb.networks.recomputed(network, trees.index(run.draws.variables, (0, 0)), x)
+    two = jax.tree.map(np.array, one)
+    two["params"]["first"] = jax.tree.map(lambda leaf: -leaf, two["params"]["first"])
+    two["params"]["norm"]["scale"] = -two["params"]["norm"]["scale"]
+    two["stats"]["norm"]["mean"] = -two["stats"]["norm"]["mean"]
+    pair = sb.Draws.from_variables(jax.tree.map(lambda a, b: np.stack([a, b])[:, None], one, two))
+    line = with_statistics(run, _line(one, two, np.array([0.25])), part)
+    middle = trees.index(line.variables, (0, 0))
+    hidden = x @ middle["params"]["first"]["kernel"] + middle["params"]["first"]["bias"]
+    np.testing.assert_allclose(middle["stats"]["norm"]["var"], hidden[:250].var(axis=0), rtol=1e-4)
+    parts = {"train": part, "test": part}
+    again = barriers(run, pair, pair, parts, pairs=1, steps=5)
+    mixed = barriers(run, pair, pair, parts, pairs=1, steps=5, statistics="interpolate")
+    assert again.recomputed == 400
+    assert mixed.recomputed == 0
+    assert again.loss["test"]["raw"][1] != mixed.loss["test"]["raw"][1]
+
+    def loss(variables: dict) -> float:
+        return evaluate.nll(predictive_of(run, sb.networks.recomputed(network, variables, x), x).mean, y)
+
+    independent = evaluate.path(loss, one, two, steps=5)
+    np.testing.assert_allclose(again.loss["test"]["raw"], independent.values, rtol=1e-4)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from symbayes.evaluate import accuracy_drop, barrier, path
+from symbayes.evaluate import Path, accuracy_drop, barrier, path
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -85,3 +85,10 @@ def test_bad_input_is_refused():
     for t in ([0.0, 0.5], [0.0, 0.5, 0.9], [0.1, 0.5, 1.0], [0.0, 1.2, 1.0]):
         with pytest.raises(ValueError, match="rise from 0 to 1"):
             barrier([0.0, 1.0, 0.0], t)
+
+
+def test_a_barrier_is_that_of_the_path_it_is_given() -> None:
+    line = path(lambda w: float(np.cos(w["a"][0])), {"a": np.array([-2.0])}, {"a": np.array([1.0])}, steps=7)
+    assert barrier(line) == barrier(line.values, line.t) > 0
+    accuracies = Path(line.t, -line.values)
+    assert accuracy_drop(accuracies) == barrier(line)

@@ -22,6 +22,7 @@ from symbayes.networks import (
     require_storable,
     session,
 )
+from symbayes.networks.session import session_code
 
 
 @pytest.fixture(scope="module")
@@ -190,3 +191,27 @@ def test_a_foreign_network_whose_spec_has_no_json_is_refused() -> None:
 
     with pytest.raises(ValueError, match="cannot be rebuilt from its JSON"):
         require_storable(Foreign())
+
+
+def test_a_trained_nnx_module_is_a_network_and_a_start(x: jax.Array) -> None:
+    module = own_networks.Small(4, width=5, rngs=nnx.Rngs(7))
+    module.eval()
+    network, expected = from_nnx(module), module(x)
+    np.testing.assert_allclose(jax.jit(network.apply)(network.start, x), expected, rtol=1e-5)
+    assert trees.shapes(network.start) == trees.shapes(network.init(jax.random.key(1), x))
+    _, stats = network.apply_train(network.start, x, jax.random.key(0))
+    assert trees.shapes(stats) == trees.shapes(network.start["stats"])
+    # What becomes of the module later is no matter of the network.
+    for leaf in jax.tree.leaves(nnx.state(module, nnx.Param), is_leaf=lambda v: isinstance(v, nnx.Variable)):
+        leaf.set_value(leaf.get_value() + 1)
+    np.testing.assert_allclose(network.apply(network.start, x), expected, rtol=1e-5)
+    assert repr(session_code(network)) == "a Small that was made already"
+
+
+def test_a_trained_module_may_be_named_by_its_path(x: jax.Array, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = own_networks.Small(4, width=5, rngs=nnx.Rngs(7))
+    monkeypatch.setattr(own_networks, "TRAINED", module, raising=False)
+    network = from_name("own_networks:TRAINED")
+    require_storable(network)
+    for name, leaf in trees.flatten(network.start).items():
+        np.testing.assert_array_equal(leaf, trees.flatten(from_nnx(module).start)[name])

@@ -10,6 +10,7 @@ import numpy as np
 import own_networks
 import pytest
 
+import symbayes as sb
 from symbayes import trees
 from symbayes.networks import Network, from_equinox
 from symbayes.networks.equinox import is_equinox_class
@@ -104,3 +105,31 @@ def test_without_equinox_the_error_says_what_to_install(monkeypatch: Any) -> Non
     monkeypatch.setitem(sys.modules, "equinox", None)
     with pytest.raises(ValueError, match=r"need Equinox: install it with `pip install symbayes\[equinox\]`"):
         from_equinox(own_networks.SmallEquinox, inputs=4)
+
+
+def test_a_trained_module_is_a_network_and_a_start(x: jax.Array) -> None:
+    module = eqx.nn.MLP(4, 3, 5, 1, key=jax.random.key(3))
+    network = from_equinox(module)
+    assert network == from_equinox(module)
+    assert hash(network) == hash(from_equinox(module))
+    assert network != from_equinox(eqx.nn.MLP(4, 3, 5, 1, key=jax.random.key(3)))
+    start = network.start
+    np.testing.assert_array_equal(start["params"]["layers"]["0"]["weight"], module.layers[0].weight)
+    np.testing.assert_allclose(jax.jit(network.apply)(start, x), jax.vmap(module)(x), rtol=1e-5)
+    moved = jax.tree.map(lambda leaf: leaf + 0.5, start)
+    rebuilt = network.module(moved)
+    np.testing.assert_allclose(jax.vmap(rebuilt)(x), network.apply(moved, x), rtol=1e-5)
+    with pytest.raises(ValueError, match="is a module already and takes no options"):
+        from_equinox(module, depth=2)
+
+
+def test_a_run_of_a_trained_module_begins_there(x: jax.Array) -> None:
+    network = from_equinox(eqx.nn.MLP(4, 1, 3, 1, key=jax.random.key(3)))
+    examples = sb.data.Examples(np.asarray(x), np.zeros((6, 1), np.float32))
+    posterior = sb.Posterior(network, sb.likelihoods.Gaussian(0.1), sb.priors.Normal(1.0), examples)
+    method = sb.DeepEnsemble(learning_rate=1e-9, epochs=1, chains=2)
+    draws = sb.run(method, posterior)
+    for name, leaf in trees.flatten(network.start).items():
+        found = trees.flatten(draws.variables)[name]
+        np.testing.assert_allclose(found, np.broadcast_to(leaf, found.shape), atol=1e-6)
+    assert draws.stats["mode"].tolist() == [[0], [0]]

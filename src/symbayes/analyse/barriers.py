@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from symbayes import evaluate, symmetry, trees
-from symbayes.analyse.predictions import scores_of_each
+from symbayes.analyse.predictions import Statistics, scores_of_each, with_statistics
 from symbayes.brief import briefly
 from symbayes.data import Examples
 from symbayes.draws import Draws
@@ -38,6 +38,8 @@ class Barriers:
     pairs: int
     waypoints: np.ndarray
     swaps: Mapping[str, np.ndarray]
+    recomputed: int = 0
+    """On how many training examples statistics of normalisers were computed again."""
 
     def barrier(self, part: str, form: str) -> float:
         """The barrier of the mean loss, in nats per example."""
@@ -49,9 +51,18 @@ class Barriers:
 
 
 def barriers(
-    run: Opened, raw: Draws, aligned: Draws, examples: Mapping[str, Examples], pairs: int, steps: int
+    run: Opened,
+    raw: Draws,
+    aligned: Draws,
+    examples: Mapping[str, Examples],
+    pairs: int,
+    steps: int,
+    statistics: Statistics = "recompute",
 ) -> Barriers:
-    """Between the last draws of the first chains: as drawn, aligned with all others, and as a pair."""
+    """Between the last draws of the first chains: as drawn, aligned with all others, and as a pair.
+
+    Statistics of normalisers are computed again on the training examples at every place, or interpolated.
+    """
     chosen = list(itertools.islice(itertools.combinations(range(raw.chains), 2), pairs))
     t = np.linspace(0.0, 1.0, steps)
     forms = {"raw": raw, "aligned jointly": aligned}
@@ -64,7 +75,7 @@ def barriers(
         moved = symmetry.align(jax.tree.map(lambda leaf: leaf[None], end), run.group, to=start).draws
         ends["aligned as a pair"] = (start, trees.index(moved, 0))
         for form, (a, b) in ends.items():
-            line = _line(a, b, t)
+            line = with_statistics(run, _line(a, b, t), examples["train"], statistics)
             away = _swaps(run, a, _line(a, b, waypoints))
             swaps[form] = swaps.get(form, np.zeros(WAYPOINTS)) + away / len(chosen)
             for part in PARTS:
@@ -78,7 +89,9 @@ def barriers(
             for part in PARTS
         }
 
-    return Barriers(t, collected("loss"), collected("accuracy"), len(chosen), waypoints, swaps)
+    again = statistics == "recompute" and any(name.startswith("stats/") for name in raw.shapes)
+    counted = len(examples["train"]) if again else 0
+    return Barriers(t, collected("loss"), collected("accuracy"), len(chosen), waypoints, swaps, counted)
 
 
 def _last(draws: Draws, chain: int) -> dict[str, Any]:

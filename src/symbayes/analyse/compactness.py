@@ -12,7 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from symbayes.analyse.predictions import predictive_of, sampled_predictive, scores
+from symbayes.analyse.predictions import (
+    Statistics,
+    predictive_of,
+    sampled_predictive,
+    scores,
+    with_statistics,
+)
 from symbayes.analyse.progress import Tell, silent
 from symbayes.brief import briefly
 from symbayes.data import Examples, Scaling
@@ -99,11 +105,14 @@ def compactness(
     samples: int = 50,
     tell: Tell = silent,
     scaling: Scaling | None = None,
+    train: Examples | None = None,
+    statistics: Statistics = "recompute",
 ) -> Compactness:
     """Fit draws in each of several forms (raw, aligned), and judge by the predictive of the `rest`.
 
     The forms hold the same draws: the stored ones and the ceiling are of the first.  `scaling` is the
-    dataset's `target_scaling` where its targets are standardised.
+    dataset's `target_scaling` where its targets are standardised.  For networks that no training made,
+    statistics of normalisers are computed again on the training examples, if these are given.
     """
     first = next(iter(forms.values()))
     y = np.asarray(test.y)
@@ -116,12 +125,13 @@ def compactness(
 
     each = sum(int(np.prod(shape)) for shape in first.shapes.values())
     for form, draws in forms.items():
-        judged("mean network", form, None, each, predictive_of(run, mean_network(draws), test.x))
+        mean = with_statistics(run, mean_network(draws), train, statistics)
+        judged("mean network", form, None, each, predictive_of(run, mean, test.x))
     for form, draws in forms.items():
         for rank in possible_ranks(ranks, first):
             tell(f"Gaussian of rank {rank}, {form}")
             gaussians[form] = Gaussian.fit(draws, rank)
-            predictive = sampled_predictive(run, gaussians[form], test.x, samples)
+            predictive = sampled_predictive(run, gaussians[form], test.x, samples, train, statistics)
             judged("Gaussian", form, rank, gaussians[form].floats, predictive)
     for k in (k for k in STORED if k < count):
         judged("stored draws", "", k, k * each, predictive_of(run, stored_draws(first, k * each), test.x))

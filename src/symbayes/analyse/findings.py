@@ -15,6 +15,7 @@ from symbayes.analyse.bounds import Bounds
 from symbayes.analyse.compactness import Compactness, compactness, held_out
 from symbayes.analyse.control import prior_draws
 from symbayes.analyse.distances import LayerDistance, distances
+from symbayes.analyse.predictions import Statistics
 from symbayes.analyse.progress import Tell, silent
 from symbayes.analyse.pruning import Curve, pruned_accuracy
 from symbayes.analyse.spread import Spread
@@ -97,11 +98,16 @@ class Findings:
 
 
 def investigate(
-    source: Source, data: Dataset, bounds: Bounds | None = None, tell: Tell = silent
+    source: Source,
+    data: Dataset,
+    bounds: Bounds | None = None,
+    tell: Tell = silent,
+    statistics: Statistics = "recompute",
 ) -> Findings | None:
     """Align a run and measure it before and after; None without symmetries, or without two draws.
 
-    The source is the folder of a run, or draws in memory as `run` gave them.
+    The source is the folder of a run, or draws in memory as `run` gave them.  For networks between others, or
+    at their mean, statistics of normalisers are computed again on training examples, or interpolated.
     """
     run, bounds = open_run(source), bounds or Bounds()
     draws = bounds.some_draws(run.draws)
@@ -123,8 +129,8 @@ def investigate(
     if draws.chains > 1:
         tell("loss between networks")
         parts = {"train": train, "test": test}
-        found_barriers = barriers(run, draws, alignment.draws, parts, bounds.pairs, bounds.steps)
-    fits = _fits(run, draws, replace(data, test=test), bounds, tell)
+        found_barriers = barriers(run, draws, alignment.draws, parts, bounds.pairs, bounds.steps, statistics)
+    fits = _fits(run, draws, replace(data, test=test, train=train), bounds, tell, statistics)
     return Findings(
         run.group,
         _looked(run, draws, bounds, data, len(test)),
@@ -138,7 +144,7 @@ def investigate(
 
 
 def _fits(
-    run: Opened, draws: Draws, data: Dataset, bounds: Bounds, tell: Tell
+    run: Opened, draws: Draws, data: Dataset, bounds: Bounds, tell: Tell, statistics: Statistics
 ) -> tuple[Compactness | None, dict[str, Curve] | None]:
     """Gaussians and pruned networks, made from draws that were aligned without the held-out ones."""
     parts = held_out(draws)
@@ -148,13 +154,23 @@ def _fits(
     tell("aligning the draws to be fitted")
     forms = {"raw": fit, "aligned": symmetry.align(fit, run.group).draws}
     found = compactness(
-        run, forms, rest, data.test, samples=bounds.samples, tell=tell, scaling=data.target_scaling
+        run,
+        forms,
+        rest,
+        data.test,
+        samples=bounds.samples,
+        tell=tell,
+        scaling=data.target_scaling,
+        train=data.train,
+        statistics=statistics,
     )
     if data.classes is None:
         return found, None
     tell("pruning")
     draw = trees.index(fit.select([0], [len(fit) - 1]).variables, (0, 0))
-    return found, pruned_accuracy(run, found.gaussians["aligned"], draw, data.test)
+    return found, pruned_accuracy(
+        run, found.gaussians["aligned"], draw, data.test, data.train if statistics == "recompute" else None
+    )
 
 
 def _looked(run: Opened, draws: Draws, bounds: Bounds, data: Dataset, test: int) -> Looked:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 import jax
 import numpy as np
@@ -16,9 +16,26 @@ from symbayes.draws import Draws
 from symbayes.engine import Opened
 from symbayes.evaluate.metric import Need
 from symbayes.evaluate.metrics import chosen, find
+from symbayes.networks import Network, recomputed
 from symbayes.posterior import Predictive
-from symbayes.posterior.likelihoods import joined
+from symbayes.posterior.likelihoods import Likelihood, joined
 from symbayes.posterior.prediction import predict
+from symbayes.specs import require
+
+
+@runtime_checkable
+class Model(Protocol):
+    """What predicts with variables: a run, or any network and its likelihood."""
+
+    @property
+    def network(self) -> Network: ...
+
+    @property
+    def likelihood(self) -> Likelihood: ...
+
+
+Statistics = Literal["recompute", "interpolate"]
+"""Whether statistics of normalisers are computed again on data, or mixed as weights are."""
 
 PIECE = 2**24
 """Numbers in the networks that are drawn from a distribution at once."""
@@ -28,17 +45,51 @@ LEFT_OUT = ("Brier", "ECE")
 """Metrics that say little about a compact posterior beside the others."""
 
 
-def predictive_of(run: Opened, networks: Draws | trees.Tree, x: Any) -> Predictive:
+def with_statistics(
+    run: Model, networks: Draws | trees.Tree, train: Examples | None, statistics: Statistics = "recompute"
+) -> Any:
+    """The same networks with the statistics of their normalisers computed again on training examples.
+
+    Without examples, without statistics, or where they are to stay interpolated, as they are.
+    """
+    require(statistics in get_args(Statistics), f"statistics is recompute or interpolate, not {statistics!r}")
+    if train is None or statistics == "interpolate":
+        return networks
+    if not isinstance(networks, Draws):
+        return recomputed(run.network, networks, np.asarray(train.x))
+    if not any(name.startswith("stats/") for name in networks.shapes):
+        return networks
+    x, variables = np.asarray(train.x), networks.variables
+    places = np.ndindex(networks.chains, len(networks))
+    found = [recomputed(run.network, trees.index(variables, place), x)["stats"] for place in places]
+    stats = jax.tree.map(
+        lambda *leaves: np.stack(leaves).reshape(networks.chains, len(networks), *leaves[0].shape), *found
+    )
+    return Draws.from_variables({**variables, "stats": stats}, networks.stats)
+
+
+def predictive_of(run: Model, networks: Draws | trees.Tree, x: Any) -> Predictive:
     """What other networks than those of the run predict: draws, or the variables of one."""
     return predict(run.network, run.likelihood, networks, np.asarray(x))
 
 
-def sampled_predictive(run: Opened, distribution: Distribution, x: Any, samples: int) -> Predictive:
-    """The predictive of a distribution over weights, from exactly so many networks drawn from it."""
-    return joined([predictive_of(run, draws, x) for draws in _pieces(distribution, samples)])
+def sampled_predictive(
+    run: Opened,
+    distribution: Distribution,
+    x: Any,
+    samples: int,
+    train: Examples | None = None,
+    statistics: Statistics = "recompute",
+) -> Predictive:
+    """The predictive of a distribution over weights, from exactly so many networks drawn from it.
+
+    Statistics of normalisers are those of every network on the training examples, if these are given.
+    """
+    pieces = (with_statistics(run, draws, train, statistics) for draws in _pieces(distribution, samples))
+    return joined([predictive_of(run, draws, x) for draws in pieces])
 
 
-def scores_of_each(run: Opened, networks: Draws, examples: Examples) -> dict[str, np.ndarray]:
+def scores_of_each(run: Model, networks: Draws, examples: Examples) -> dict[str, np.ndarray]:
     """The mean loss (nats per example) and, for classes, the accuracy of every network by itself."""
     predictive, y = predictive_of(run, networks, examples.x), np.asarray(examples.y)
     singles = list(predictive.singles())

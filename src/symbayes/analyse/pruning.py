@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from symbayes import trees
-from symbayes.analyse.predictions import scores_of_each
+from symbayes.analyse.predictions import scores_of_each, with_statistics
 from symbayes.data import Examples
 from symbayes.distributions import Gaussian, keep_largest, prune
 from symbayes.draws import Draws
@@ -19,9 +19,13 @@ SHARES = (1.0, 0.7, 0.5, 0.35, 0.25, 0.18, 0.12, 0.08, 0.05, 0.03, 0.02)
 Curve = tuple[np.ndarray, np.ndarray]
 
 
-def pruned_accuracy(run: Opened, gaussian: Gaussian, draw: Any, test: Examples) -> dict[str, Curve]:
+def pruned_accuracy(
+    run: Opened, gaussian: Gaussian, draw: Any, test: Examples, train: Examples | None = None
+) -> dict[str, Curve]:
     """Accuracy against the share of weights kept: of the mean by sigma, by |mean|/sigma and by size, and of
     one draw by size.
+
+    Statistics of normalisers are computed again on the training examples, if these are given.
     """
     rules: Mapping[str, Callable[[float], Any]] = {
         "mean, by |mean|/sigma": lambda keep: prune(gaussian, keep, by="signal"),
@@ -29,10 +33,11 @@ def pruned_accuracy(run: Opened, gaussian: Gaussian, draw: Any, test: Examples) 
         "mean, by size": lambda keep: keep_largest(gaussian.mean, keep),
         "one draw, by size": lambda keep: keep_largest(draw, keep),
     }
-    return {name: _curve(run, rule, test) for name, rule in rules.items()}
+    return {name: _curve(run, rule, test, train) for name, rule in rules.items()}
 
 
-def _curve(run: Opened, rule: Callable[[float], Any], test: Examples) -> Curve:
+def _curve(run: Opened, rule: Callable[[float], Any], test: Examples, train: Examples | None) -> Curve:
     flat = [trees.flatten(rule(keep)) for keep in SHARES]
     stacked = trees.unflatten({name: np.stack([one[name] for one in flat])[:, None] for name in flat[0]})
-    return np.array(SHARES), scores_of_each(run, Draws.from_variables(stacked), test)["accuracy"]
+    networks = with_statistics(run, Draws.from_variables(stacked), train)
+    return np.array(SHARES), scores_of_each(run, networks, test)["accuracy"]

@@ -86,6 +86,7 @@ class Compact:
                 self.samples,
                 status.update,
                 dataset.target_scaling,
+                bounds.some_examples(dataset.train, run.network),
             )
         found.gaussians["aligned" if self.align else "raw"].save(out)
         Console().print(terminal_table(compactness_table(found)))

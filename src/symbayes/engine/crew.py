@@ -204,7 +204,9 @@ def require_agreement(crew: Crew, parts: Mapping[str, Any]) -> None:
     Only checksums are sent.
     """
     sums = {
-        name: files.sha256(json.dumps(value, sort_keys=True).encode())[:32] for name, value in parts.items()
+        # Code of the user's own may have no JSON.
+        name: files.sha256(json.dumps(value, sort_keys=True, default=str).encode())[:32]
+        for name, value in parts.items()
     }
     for number, theirs in enumerate(crew.gathered("parts", sums)):
         if different := [name for name in {**sums, **theirs} if sums.get(name) != theirs.get(name)]:

@@ -59,7 +59,8 @@ def run(
         store: a folder for the run.  If it already holds this run, the run goes on where it was, and a
             finished one is read back; one that is asked for more draws than it has is extended, and ends
             with those that it would have had if asked at once; a run of another configuration is refused.
-        start: variables, or draws of another run, where the chains begin.
+        start: variables, or draws of another run, where the chains begin.  By default a network made of a
+            trained module begins there, and any other with fresh variables.
         observers: what follows the run; their results are in the draws' `observed`.
         keep: keep every `keep`-th draw; 0 keeps none, for runs that are only observed.
         mesh: devices with axes ``chain`` and ``data``, from `make_mesh`; one device if not given.
@@ -93,6 +94,7 @@ def run(
                 "symbayes.open(folder, network=network)",
                 stacklevel=2,
             )
+    start = getattr(posterior.network, "start", None) if start is None else start
     with joined(mesh) as crew:
         if store is not None and not crew.alone:
             require_shared(crew, store)

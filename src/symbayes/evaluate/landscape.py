@@ -34,12 +34,14 @@ def path(loss: Callable[[Any], SupportsFloat], w0: Any, w1: Any, steps: int = 25
     return Path(t, np.array([float(loss(weights)) for weights in mixed]))
 
 
-def barrier(values: ArrayLike, t: ArrayLike | None = None) -> float:
+def barrier(values: Path | ArrayLike, t: ArrayLike | None = None) -> float:
     """How far losses along a path rise above the straight line between those at its ends; at least 0.
 
     The maximum over t of loss(t) - ((1-t) loss(0) + t loss(1)), as in Frankle et al. (2020) and
-    Entezari et al. (2022).  Without `t` the values are evenly spaced, ends included.
+    Entezari et al. (2022).  Takes a `Path`, or values; these are evenly spaced, ends included, without `t`.
     """
+    if isinstance(values, Path):
+        values, t = values.values, values.t if t is None else t
     losses = finite(values, "values")
     if losses.ndim != 1 or len(losses) < 2:
         raise ValueError(f"values must hold at least both ends of one path, but has shape {losses.shape}.")
@@ -49,8 +51,10 @@ def barrier(values: ArrayLike, t: ArrayLike | None = None) -> float:
     return float(np.max(losses - ((1 - places) * losses[0] + places * losses[-1])))
 
 
-def accuracy_drop(values: ArrayLike, t: ArrayLike | None = None) -> float:
+def accuracy_drop(values: Path | ArrayLike, t: ArrayLike | None = None) -> float:
     """The barrier for accuracies: how far they fall below the line between those at the ends; at least 0."""
+    if isinstance(values, Path):
+        values, t = values.values, values.t if t is None else t
     return barrier(-finite(values, "values"), t)
 
 

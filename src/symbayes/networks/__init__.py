@@ -12,6 +12,7 @@ from symbayes.networks.network import Network, NNXNetwork, from_spec
 from symbayes.networks.noise import with_noise
 from symbayes.networks.registry import NETWORKS, make
 from symbayes.networks.resnet import ResNet, ResNetFRN, resnet18, resnet20_frn
+from symbayes.networks.statistics import has_statistics, recomputed
 from symbayes.networks.transformer import Transformer, transformer
 
 __all__ = [
@@ -35,9 +36,11 @@ __all__ = [
     "from_name",
     "from_nnx",
     "from_spec",
+    "has_statistics",
     "lenet",
     "make",
     "mlp",
+    "recomputed",
     "require_storable",
     "resnet18",
     "resnet20_frn",

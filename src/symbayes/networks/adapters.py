@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 from flax import nnx
 
 from symbayes import specs
@@ -25,7 +26,8 @@ from symbayes.networks.session import session_code
 
 @dataclass(frozen=True)
 class FromNNX(Spec):
-    """A Flax NNX module by what makes it, a class or function that is called with the options and rngs."""
+    """A Flax NNX module by what makes it, a class or function that is called with the options and rngs; or a
+    module that was made already, which is where chains begin."""
 
     constructor: Reference
     options: Options = ()
@@ -34,14 +36,33 @@ class FromNNX(Spec):
         object.__setattr__(self, "options", imports.frozen(self.options))
 
     def build(self, example_shape: tuple[int, ...], rngs: nnx.Rngs) -> nnx.Module:
+        if self.trained:
+            return nnx.clone(imports.resolve(self.constructor))
         module = imports.call(self.constructor, self.options, rngs=rngs)
         if not isinstance(module, nnx.Module):
             raise TypeError(f"{self.constructor} gave a {type(module).__name__}, not an NNX module")
         return module
 
+    @property
+    def trained(self) -> bool:
+        """Whether the module was made already."""
+        return isinstance(imports.resolve(self.constructor), nnx.Module)
+
     def network(self) -> NNXNetwork:
-        imports.resolve(self.constructor)
-        return NNXNetwork(self)
+        if not self.trained:
+            return NNXNetwork(self)
+        specs.require(not self.options, f"{self.constructor} is a module already and takes no options")
+        return TrainedNNX(self)
+
+
+@dataclass(frozen=True)
+class TrainedNNX(NNXNetwork):
+    """A network of an NNX module that was made already: its variables are where chains begin."""
+
+    @property
+    def start(self) -> Variables:
+        """The module's own variables."""
+        return self.init(jax.random.key(0), jnp.zeros((1, 1)))
 
 
 @dataclass(frozen=True)
@@ -148,13 +169,18 @@ def _is_network(found: Any) -> bool:
     return isinstance(found, Network) and not isinstance(found, type)
 
 
-def from_nnx(constructor: Callable[..., nnx.Module], **options: Any) -> NNXNetwork:
+def from_nnx(constructor: Callable[..., nnx.Module] | nnx.Module, **options: Any) -> NNXNetwork:
     """A network of a Flax NNX module, as in ``from_nnx(SmallNet, width=32)``.
 
+    A module that was made already, as in ``from_nnx(trained)``, is a network and a start: runs begin at its
+    variables, which `start` of the network has.
+
     Args:
-        constructor: the module's class, or a function; called with the options and ``rngs``.
+        constructor: the module's class, or a function; called with the options and ``rngs``; or a module.
         options: numbers, strings and lists of them, which a run can store.
     """
+    if isinstance(constructor, nnx.Module):
+        constructor = nnx.clone(constructor)  # training it further is no matter of this network
     return FromNNX(imports.reference(constructor), imports.frozen(options)).network()
 
 
@@ -177,9 +203,9 @@ def from_name(path: str, **options: Any) -> Network:
     function that takes ``key``, a function that makes a network, or a network itself.
     """
     found = imports.find(path)
-    if isinstance(found, type) and issubclass(found, nnx.Module):
+    if isinstance(found, nnx.Module) or (isinstance(found, type) and issubclass(found, nnx.Module)):
         return FromNNX(path, imports.frozen(options)).network()
-    if is_equinox_class(found):
+    if is_equinox_class(found) or is_equinox_class(type(found)):
         return FromEquinox(path, imports.frozen(options)).network()
     if callable(found) and not _is_network(found):
         taken = imports.parameters(found)

@@ -13,11 +13,13 @@ import jax
 from symbayes.networks import imports, pytrees
 from symbayes.networks.imports import Options, Reference
 from symbayes.networks.network import Spec, Variables
+from symbayes.specs import require
 
 
 @dataclass(frozen=True)
 class FromEquinox(Spec):
-    """An Equinox module by what makes it, a class or function that is called with the options and a key."""
+    """An Equinox module by what makes it, a class or function that is called with the options and a key; or a
+    module that was made already, which is where chains begin."""
 
     constructor: Reference
     options: Options = ()
@@ -28,7 +30,8 @@ class FromEquinox(Spec):
     def make(self, key: jax.Array) -> Any:
         """A fresh module."""
         eqx = _equinox()
-        module = imports.call(self.constructor, self.options, key=key)
+        made = imports.resolve(self.constructor)
+        module = made if self.trained else imports.call(self.constructor, self.options, key=key)
         if not isinstance(module, eqx.Module):
             raise TypeError(f"{self.constructor} gave a {type(module).__name__}, not an Equinox module")
         stateful = jax.tree.leaves(module, is_leaf=lambda leaf: isinstance(leaf, eqx.nn.StateIndex))
@@ -39,10 +42,16 @@ class FromEquinox(Spec):
             )
         return module
 
+    @property
+    def trained(self) -> bool:
+        """Whether the module was made already."""
+        return isinstance(imports.resolve(self.constructor), _equinox().Module)
+
     def network(self) -> EquinoxNetwork:
-        _equinox()
-        imports.resolve(self.constructor)
-        return EquinoxNetwork(self)
+        if not self.trained:
+            return EquinoxNetwork(self)
+        require(not self.options, f"{self.constructor} is a module already and takes no options")
+        return TrainedEquinox(self)
 
 
 @dataclass(frozen=True)
@@ -73,11 +82,28 @@ class EquinoxNetwork:
         return self.apply(variables, x, key), {}
 
 
+@dataclass(frozen=True)
+class TrainedEquinox(EquinoxNetwork):
+    """A network of an Equinox module that was made already: its variables are where chains begin."""
+
+    @property
+    def start(self) -> Variables:
+        """The module's own variables."""
+        return {"params": pytrees.to_named(_arrays(self.spec.make(jax.random.key(0)))), "stats": {}}
+
+    def module(self, variables: Variables) -> Any:
+        """The module with other variables, such as those of a draw."""
+        return pytrees.fill(_template(self.spec), variables["params"])
+
+
 def from_equinox(constructor: Callable[..., Any], **options: Any) -> EquinoxNetwork:
     """A network of an Equinox module, as in ``from_equinox(eqx.nn.MLP, in_size=64, out_size=10, ...)``.
 
+    A module that was made already, as in ``from_equinox(trained)``, is a network and a start: runs begin at
+    its variables, which `start` of the network has.
+
     Args:
-        constructor: the module's class, or a function; called with the options and ``key``.
+        constructor: the module's class, or a function; called with the options and ``key``; or a module.
         options: numbers, strings and lists of them, which a run can store.
     """
     return FromEquinox(imports.reference(constructor), imports.frozen(options)).network()

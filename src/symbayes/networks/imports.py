@@ -20,25 +20,34 @@ Options = tuple[tuple[str, Any], ...]
 
 
 class UnimportableCode:
-    """Code without an import path, equal to itself; a spec that holds it has no JSON."""
+    """Code without an import path, or a module that was made already: equal to itself, and without JSON."""
 
-    def __init__(self, code: Callable[..., Any]) -> None:
+    def __init__(self, code: Any) -> None:
         self.code = code
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, UnimportableCode) and self.code == other.code
+        if not isinstance(other, UnimportableCode):
+            return False
+        # Modules compare their arrays, or not at all; the methods of one object are equal and not the same.
+        return self.code is other.code or (_is_code(self.code) and self.code == other.code)
 
     def __hash__(self) -> int:
-        return hash(self.code)
+        return hash(self.code) if _is_code(self.code) else id(self.code)
 
     def __repr__(self) -> str:
-        return getattr(self.code, "__qualname__", None) or repr(self.code)
+        if _is_code(self.code):
+            return getattr(self.code, "__qualname__", None) or repr(self.code)
+        return f"a {type(self.code).__name__} that was made already"
+
+
+def _is_code(found: Any) -> bool:
+    return inspect.isroutine(found) or inspect.isclass(found)
 
 
 Reference = str | UnimportableCode
 
 
-def reference(code: Callable[..., Any]) -> Reference:
+def reference(code: Any) -> Reference:
     """The import path of a class or function, if it has one."""
     module, name = getattr(code, "__module__", None), getattr(code, "__qualname__", None)
     if not isinstance(module, str) or not isinstance(name, str) or module == "__main__":

@@ -29,6 +29,7 @@ from symbayes.brief import brief
 from symbayes.data import Examples
 from symbayes.networks import Network
 from symbayes.networks.session import recorded
+from symbayes.posterior.checks import require_examples
 from symbayes.posterior.likelihoods import Likelihood, Predictive
 from symbayes.posterior.numerics import Chunks, bfloat16_products, compensated, fitting_chunk, spread
 from symbayes.posterior.prediction import predict
@@ -88,9 +89,9 @@ class Posterior:
             f"tempers is 'posterior' or 'likelihood', not {tempers!r}",
         )
         require(precision in MATMUL, f"precision is one of {', '.join(MATMUL)}, not {precision!r}")
-        _check(network, likelihood, train, "training data")
+        require_examples(network, likelihood, train, "training data")
         if validation is not None:
-            _check(network, likelihood, validation, "validation data")
+            require_examples(network, likelihood, validation, "validation data")
             shapes = tuple(tuple(part.x.shape[1:]) for part in (train, validation))
             require(
                 shapes[0] == shapes[1],
@@ -292,30 +293,6 @@ class Posterior:
             "input": {"shape": list(self.chunks.x.shape[2:]), "dtype": str(self.chunks.x.dtype)},
             "train": {"examples": self.size, "sha256": self._checksum or self.train.checksum()},
         }
-
-
-def _check(network: Network, likelihood: Likelihood, examples: Examples, what: str) -> None:
-    require_kind(f"the {what}", examples, "x", "y", example="data.Examples(x, y) or dataset.train")
-    x, y = np.asarray(examples.x), np.asarray(examples.y)
-    real = x.dtype.kind in "iub" or jnp.issubdtype(x.dtype, jnp.floating)
-    require(real, f"inputs are real numbers, not {x.dtype}")
-    require(len(x) == len(y), f"the {what} have {len(x)} inputs but {len(y)} targets")
-    require(len(x) > 0, f"the {what} are empty")
-    require(x.ndim >= 2, f"inputs have an axis over examples and at least one more, not shape {x.shape}")
-    if np.issubdtype(x.dtype, np.floating):
-        bad = ~np.isfinite(x).reshape(len(x), -1).all(axis=1)
-        require(
-            not bad.any(),
-            f"the {what} hold NaN or infinity in {bad.sum()} of {len(x)} inputs, "
-            f"first in number {int(bad.argmax())}: remove or repair them",
-        )
-    outputs = jax.eval_shape(lambda key, x: network.apply(network.init(key, x), x), jax.random.key(0), x[:1])
-    require(
-        outputs.ndim >= 2 and outputs.shape[0] == 1,
-        "a network's outputs have shape (examples, outputs), with positions between if there are any, "
-        f"but this one gives {outputs.shape} for inputs of shape {(1, *x.shape[1:])}",
-    )
-    likelihood.check(outputs.shape, y)
 
 
 def quarter_period(posterior: Posterior) -> float | None:

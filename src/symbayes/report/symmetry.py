@@ -184,6 +184,11 @@ def _barriers(found: Barriers) -> list[Figure]:
         f"network is aligned to the other ({train:.3g} on training examples). Two networks without a barrier "
         "lie in one basin."
     )
+    if found.recomputed:
+        text += (
+            " Statistics of normalisers are computed again at every place of a line, on "
+            f"{found.recomputed:,} training examples."
+        )
     made = [dataclasses.replace(loss, caption=text)]
     if found.accuracy["test"]:
         accuracy = {form: (found.t, v) for form, v in found.accuracy["test"].items()}

@@ -6,6 +6,7 @@ split by chains where there are several.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,10 +81,9 @@ class Comparison:
         return html_table(rows, ["run", *self.columns], self.caption)
 
     def __str__(self) -> str:
-        console = Console(width=100)
-        with console.capture() as captured:
-            console.print(self)
-        return captured.get()
+        text = io.StringIO()  # and not the output of a notebook's cell
+        Console(width=100, file=text, force_jupyter=False, force_terminal=False).print(self)
+        return text.getvalue()
 
     def terminal_table(self, turned: bool = False) -> TerminalTable:
         """For the terminal: a row for every run or, `turned`, a column."""

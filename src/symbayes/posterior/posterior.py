@@ -25,6 +25,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from symbayes import specs, trees
+from symbayes.brief import brief
 from symbayes.data import Examples
 from symbayes.networks import Network
 from symbayes.networks.session import recorded
@@ -136,6 +137,10 @@ class Posterior:
         self.validation = None
         self.network, self.tempers, self.precision, self.size, self.mesh = static
         return self
+
+    def __repr__(self) -> str:
+        parts = brief(self.network.spec), brief(self.likelihood), brief(self.prior)
+        return f"Posterior({', '.join(parts)}, {self.size:,} examples, temperature {brief(self.temperature)})"
 
     @property
     def train(self) -> Examples:

@@ -82,11 +82,14 @@ def isokinetic_step(
     def whitened(gradient: Any) -> Any:
         return jax.tree.map(lambda s, g: s * g, scales, gradient)
 
-    velocity, first = turned(velocity, whitened(here.gradient), TURN * step_size)
-    middle = moved(here.variables, velocity)
-    velocity, second = turned(velocity, whitened(posterior.gradient(middle)), (1 - 2 * TURN) * step_size)
-    end = moved(middle, velocity)
-    gradient, terms = posterior.gradient_and_terms(end)
-    velocity, third = turned(velocity, whitened(gradient), TURN * step_size)
+    # Settled part by part, so that a program rounds alike wherever it is used.
+    settled = jax.lax.optimization_barrier
+    velocity, first = settled(turned(velocity, whitened(here.gradient), TURN * step_size))
+    middle = settled(moved(here.variables, velocity))
+    force = settled(whitened(posterior.gradient(middle)))
+    velocity, second = settled(turned(velocity, force, (1 - 2 * TURN) * step_size))
+    end = settled(moved(middle, velocity))
+    gradient, terms = settled(posterior.gradient_and_terms(end))
+    velocity, third = settled(turned(velocity, whitened(gradient), TURN * step_size))
     there = Resting(end, gradient, exact_terms(posterior, end, terms))
     return there, velocity, first + second + third

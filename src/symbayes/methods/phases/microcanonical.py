@@ -178,7 +178,7 @@ class Microcanonical(Phase):
         potential = posterior.difference_terms(
             there.variables["params"], params, there.likelihood, here.likelihood
         )
-        error = change - compensated(*potential)
+        error = change - compensated(*jax.lax.optimization_barrier(potential))
         sound = jnp.isfinite(error) & _finite(velocity) & _finite(there.gradient)
         error = jnp.where(sound, error, 0.0)
         velocity = either(

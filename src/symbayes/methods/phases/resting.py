@@ -69,14 +69,18 @@ def fresh_momentum(key: jax.Array, params: Any) -> Any:
     return jax.lax.optimization_barrier(trees.random_normal(key, params))
 
 
-def log_acceptance(posterior: Posterior, old: Resting, new: Resting, first: Any, last: Any) -> jax.Array:
+def log_acceptance(
+    posterior: Posterior, old: Resting, new: Resting, first: Any, last: Any, settle: bool = False
+) -> jax.Array:
     """Log of the probability, not cut off at one, with which `new` is accepted; `first` and `last` are the
-    momenta.  What is not finite is refused."""
+    momenta.  What is not finite is refused.  `settle` computes its terms to their end before they are summed.
+    """
     potential = posterior.difference_terms(
         new.variables["params"], old.variables["params"], new.likelihood, old.likelihood
     )
     kinetic = jax.tree.map(lambda a, b: (a - b) * (a + b) / 2, first, last)
-    ratio = compensated(*potential, *jax.tree.leaves(kinetic))
+    terms = [*potential, *jax.tree.leaves(kinetic)]
+    ratio = compensated(*(jax.lax.optimization_barrier(terms) if settle else terms))
     return jnp.where(jnp.isnan(ratio), -jnp.inf, ratio)
 
 
@@ -94,5 +98,7 @@ def leap(posterior: Posterior, here: Resting, step: Any, momentum: Any) -> tuple
     """One leapfrog step: where it ends, and with which momentum."""
     half = jax.tree.map(lambda p, e, g: p + e / 2 * g, momentum, step, here.gradient)
     params = jax.tree.map(lambda w, e, p: w + e * p, here.variables["params"], step, half)
+    # Settled, so that a program rounds alike wherever it is used.
+    half, params = jax.lax.optimization_barrier((half, params))
     there = rest(posterior, {**here.variables, "params": params})
     return there, jax.tree.map(lambda p, e, g: p + e / 2 * g, half, step, there.gradient)

@@ -80,8 +80,8 @@ class Doubling:
 class Tree:
     """A trajectory under way.
 
-    `here` is the end at which it grows, `first` where it began; `acceptance` sums the acceptance
-    probabilities of all leaves.
+    `here` is the end at which it grows, `first` where it began; `acceptance` is the mean acceptance
+    probability of the leaves so far.
     """
 
     first: End
@@ -165,12 +165,14 @@ class Trees(Stepping):
         forward = jnp.where(
             begins, jax.random.bernoulli(jax.random.fold_in(tick.key, DIRECTION)), flight.forward
         )
-        here = either(begins, either(forward, flight.right, flight.left), flight.here)
+        # Settled, like the end: a tree decides by signs, and its pieces must round as the whole does.
+        here = _settled(either(begins, either(forward, flight.right, flight.left), flight.here))
         size = jnp.where(forward, shared.step_size, -shared.step_size)
         step = per_parameter(posterior, size, here.state.variables["params"], shared.scales)
-        end = End(*leap(posterior, here.state, step, here.momentum))
-        weight = log_acceptance(posterior, flight.first.state, end.state, flight.first.momentum, end.momentum)
-        divergent = weight < -DIVERGENT
+        end = _settled(End(*leap(posterior, here.state, step, here.momentum)))
+        first = flight.first
+        weight = log_acceptance(posterior, first.state, end.state, first.momentum, end.momentum, settle=True)
+        divergent, accepts = weight < -DIVERGENT, jnp.minimum(1.0, jnp.exp(weight))
         doubling = self._grown(flight.doubling, end, weight, tick)
         grown = Tree(
             first=flight.first,
@@ -184,7 +186,7 @@ class Trees(Stepping):
             depth=flight.depth,
             doubling=doubling,
             leaves=flight.leaves + 1,
-            acceptance=flight.acceptance + jnp.minimum(1.0, jnp.exp(weight)),
+            acceptance=flight.acceptance + (accepts - flight.acceptance) / (flight.leaves + 1),
             divergent=divergent,
             going=~(divergent | doubling.turned),
         )
@@ -267,7 +269,7 @@ class Trees(Stepping):
         self, posterior: Posterior, shared: Tuning, chain: Resting, flight: Tree, tick: Tick
     ) -> tuple[Resting, dict[str, jax.Array], Evidence]:
         ended = flight.chosen
-        acceptance = flight.acceptance / flight.leaves
+        acceptance = flight.acceptance
         statistics = {
             **energies(posterior, ended.variables["params"], ended.likelihood),
             "acceptance": acceptance,
@@ -281,6 +283,10 @@ class Trees(Stepping):
 
     def kept(self, unit: int) -> bool:
         return self.keeps
+
+
+def _settled(tree: Any) -> Any:
+    return jax.lax.optimization_barrier(tree)
 
 
 def turns(left: Any, right: Any, momenta: Any) -> jax.Array:

@@ -47,7 +47,7 @@ class Row:
 
 TUNED: Any = {"trajectory": "chees", "mass": "diagonal", "chains": CHAINS}
 AS_USERS = os.environ.get("SYMBAYES_COMPILER") == "default"
-"""Compiled as in most tests, a piece of a tree and of microcanonical steps rounds otherwise than the whole does;
+"""Compiled as in most tests, a piece of a tree and of microcanonical steps rounds otherwise than the whole;
 compiled as users compile, it does not."""
 SHORT: Any = {"burn_in": 10, "chains": CHAINS}
 DRAWS: Any = {"thin": 6, "draws": 5, **SHORT}

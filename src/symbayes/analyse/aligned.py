@@ -18,6 +18,7 @@ from symbayes import specs, symmetry, trees
 from symbayes.analyse.control import prior_draws
 from symbayes.analyse.distances import LayerDistance, distances
 from symbayes.analyse.progress import Progress, unwatched
+from symbayes.brief import briefly
 from symbayes.draws import Draws, Run, RunError, files
 from symbayes.draws.draws import DerivedSegment, MemorySegment, Origin, read_segment
 from symbayes.engine import Opened, open_run
@@ -30,6 +31,7 @@ Source = str | Path | Run | Draws | Opened
 """The folder of a run, or draws in memory as `run` gave them."""
 
 
+@briefly
 @dataclass(frozen=True, eq=False)
 class AlignedRun:
     """The aligned draws, and how they came there.

@@ -12,6 +12,7 @@ import numpy as np
 
 from symbayes import evaluate, symmetry, trees
 from symbayes.analyse.predictions import Statistics, scores_of_each, with_statistics
+from symbayes.brief import briefly
 from symbayes.data import Examples
 from symbayes.draws import Draws
 from symbayes.engine import Opened
@@ -22,6 +23,7 @@ WAYPOINTS = 6
 """Places on a line at which the order of the units is looked at."""
 
 
+@briefly
 @dataclass(frozen=True)
 class Barriers:
     """Means over pairs of networks at the places `t`, by part of the data and by form of the networks.

@@ -20,6 +20,7 @@ from symbayes.analyse.predictions import (
     with_statistics,
 )
 from symbayes.analyse.progress import Tell, silent
+from symbayes.brief import briefly
 from symbayes.data import Examples, Scaling
 from symbayes.distributions import Gaussian, largest_rank, mean_network, stored_draws
 from symbayes.draws import Draws
@@ -59,6 +60,7 @@ class Row:
         return f"{self.size} stored draw{'' if self.size == 1 else 's'}"
 
 
+@briefly
 @dataclass(frozen=True)
 class Compactness:
     """The rows, and how many draws were fitted and held out; `gaussians` by form, of the largest rank."""

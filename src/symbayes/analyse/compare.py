@@ -6,6 +6,7 @@ split by chains where there are several.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from rich.console import Console, ConsoleOptions
 from rich.measure import Measurement
 from rich.table import Table as TerminalTable
 
+from symbayes.brief import html_table
 from symbayes.data import Dataset, Examples, Scaling
 from symbayes.draws import Draws, Run
 from symbayes.engine import Opened, Source, open_run
@@ -68,11 +70,20 @@ class Comparison:
             )
         return text
 
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [name, *(format(row[m.name], m.format) if m.name in row else "–" for m in self.told)]
+            for name, row in self.rows.items()
+        ]
+        return html_table(rows, ["run", *self.columns], self.caption)
+
     def __str__(self) -> str:
-        console = Console(width=100)
-        with console.capture() as captured:
-            console.print(self)
-        return captured.get()
+        text = io.StringIO()  # and not the output of a notebook's cell
+        Console(width=100, file=text, force_jupyter=False, force_terminal=False).print(self)
+        return text.getvalue()
 
     def terminal_table(self, turned: bool = False) -> TerminalTable:
         """For the terminal: a row for every run or, `turned`, a column."""

@@ -19,6 +19,7 @@ from symbayes.analyse.predictions import Statistics
 from symbayes.analyse.progress import Tell, silent
 from symbayes.analyse.pruning import Curve, pruned_accuracy
 from symbayes.analyse.spread import Spread
+from symbayes.brief import briefly
 from symbayes.data import Dataset
 from symbayes.distributions import weight_count
 from symbayes.draws import Draws
@@ -55,6 +56,7 @@ class Looked:
         return f"To bound the work, this section looks at {', '.join(parts)}, chosen evenly or at random."
 
 
+@briefly
 @dataclass(frozen=True, eq=False)
 class Findings:
     """What is left of a run's symmetry after alignment, beside what was there before."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from symbayes import evaluate
+from symbayes.brief import briefly
 from symbayes.draws.columns import some_columns, some_weights
 from symbayes.engine import Source, open_run
 from symbayes.posterior import Predictive
@@ -22,6 +23,7 @@ MOST = 5000
 GOOD = 1.1
 
 
+@briefly
 @dataclass(frozen=True, eq=False)
 class Mixing:
     """Rank-normalised split R-hat and effective sample sizes of quantities, (chain, draw, quantity)."""

@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 
 from symbayes.analyse.compare import Comparison
+from symbayes.brief import briefly
 from symbayes.evaluate import Metric
 from symbayes.specs import require
 
 
+@briefly
 @dataclass(frozen=True, eq=False)
 class SplitScores:
     """The numbers of every split, by the name of the metric, each (split,)."""

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Real
 
 from symbayes import evaluate
+from symbayes.brief import briefly
 from symbayes.draws import Draws
 from symbayes.draws.columns import some_weights
 
@@ -18,6 +19,7 @@ STILL = 1e-4
 FEWEST_FOR_RHAT = 4
 
 
+@briefly
 @dataclass(frozen=True)
 class Spread:
     """How weights lie over the draws of all chains; R-hat is None where chains are too short or alone.

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from symbayes.brief import briefly
 from symbayes.data.examples import Dataset, Scaling
 from symbayes.specs import did_you_mean, require
 
@@ -52,6 +53,7 @@ class Column:
         return (words[:, None] == np.array(self.words)).astype(np.float64)
 
 
+@briefly
 @dataclass(frozen=True, eq=False)
 class Preparation:
     """How rows of a table become inputs, and what predictions stand for.

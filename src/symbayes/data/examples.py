@@ -10,9 +10,11 @@ from typing import Any
 import jax
 import numpy as np
 
+from symbayes.brief import briefly
 from symbayes.pytrees import pytree
 
 
+@briefly
 @pytree
 @dataclass(frozen=True, eq=False)
 class Examples:
@@ -100,6 +102,7 @@ def images(pixels: np.ndarray, labels: np.ndarray, classes: int) -> Examples:
     return validate(x[..., None] if x.ndim == 3 else x, labels.astype(np.int32), classes)
 
 
+@briefly
 @dataclass(frozen=True, eq=False)
 class Scaling:
     """A standardisation ``z = (a - mean) / scale``, kept so that it can be undone."""

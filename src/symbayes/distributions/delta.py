@@ -11,11 +11,13 @@ import numpy as np
 from jaxtyping import Float64
 
 from symbayes import trees
+from symbayes.brief import briefly
 from symbayes.distributions.distribution import Distribution, Variables, named_arrays, named_parts
 from symbayes.distributions.layout import Layout
 from symbayes.pytrees import pytree
 
 
+@briefly
 @pytree
 @dataclass(frozen=True, eq=False)
 class Delta(Distribution, kind="delta"):

@@ -13,6 +13,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Bool, Float64
 
 from symbayes import trees
+from symbayes.brief import briefly
 from symbayes.distributions import fitting
 from symbayes.distributions.distribution import Distribution, Variables, named_arrays, named_parts
 from symbayes.distributions.layout import Layout, weights_of
@@ -21,6 +22,7 @@ from symbayes.pytrees import pytree
 from symbayes.specs import require
 
 
+@briefly
 @pytree
 @dataclass(frozen=True, eq=False)
 class Gaussian(Distribution, kind="gaussian"):

@@ -12,11 +12,13 @@ import scipy.special
 from jaxtyping import Float64
 
 from symbayes import trees
+from symbayes.brief import briefly
 from symbayes.distributions.distribution import Distribution, Variables, from_arrays, named_parts, to_arrays
 from symbayes.pytrees import pytree
 from symbayes.specs import require
 
 
+@briefly
 @pytree
 @dataclass(frozen=True, eq=False)
 class Mixture(Distribution, kind="mixture"):

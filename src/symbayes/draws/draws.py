@@ -7,6 +7,7 @@ in memory) that are read when walked: `blocks` walks over draws, `columns` over 
 from __future__ import annotations
 
 import abc
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from symbayes import trees
+from symbayes.brief import briefly, html_table
 from symbayes.draws import export
 from symbayes.specs import require
 
@@ -38,6 +40,7 @@ class Segment(Protocol):
         ...
 
 
+@briefly
 @dataclass(frozen=True)
 class MemorySegment:
     """Draws that are held in memory."""
@@ -86,6 +89,7 @@ def named_arrays(variables: Any, stats: Mapping[str, Any]) -> dict[str, np.ndarr
     return flat | {f"{STATISTICS}/{name}": np.asarray(value) for name, value in stats.items()}
 
 
+@briefly
 @dataclass(frozen=True, eq=False)
 class Origin:
     """What made draws that are in memory.
@@ -146,6 +150,13 @@ class Draws:
             return f"Draws(none{where})"
         weights = sum(int(np.prod(shape)) for shape in self.shapes.values())
         return f"Draws({self.chains} chains x {len(self)} draws of {weights:,} numbers{where})"
+
+    def _repr_html_(self) -> str:
+        if not self.segments:
+            return html_table([["draws", "none"]])
+        rows = [[name, str(shape), f"{math.prod(shape):,}"] for name, shape in self.shapes.items()]
+        statistics = ", ".join(self._named(STATISTICS, self._shapes())) or "none"
+        return html_table(rows, ["variable", "shape", "numbers"], f"{self!r}. Statistics: {statistics}.")
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:

@@ -131,6 +131,10 @@ class Run:
             run._go_back()
             yield run
 
+    def __repr__(self) -> str:
+        state = "finished" if self.finished else "not finished"
+        return f"Run({self.path}: {self.config['method']['kind']}, {state}, {self.draws!r})"
+
     @property
     def blocks(self) -> int:
         """How many blocks are committed."""

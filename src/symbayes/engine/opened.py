@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from symbayes import data, networks, specs, symmetry, trees
+from symbayes.brief import brief, html_table
 from symbayes.data.columns import is_table
 from symbayes.distributions import Distribution, from_arrays
 from symbayes.draws import Draws, Run, RunError
@@ -54,6 +55,24 @@ class Opened:
     path: Path | None = None
     traces: Mapping[str, np.ndarray] = field(default_factory=dict)
     distribution: Distribution | None = None
+
+    def __repr__(self) -> str:
+        return f"Opened({self.method} on {self.about.get('data', 'data in memory')}: {self.draws!r})"
+
+    def _repr_html_(self) -> str:
+        return html_table(self.described().items())
+
+    def described(self) -> dict[str, str]:
+        """What it is, in words; `summary` also tells whether to trust it."""
+        posterior = self.config["posterior"]
+        return {
+            "method": self.method,
+            "network": brief(self.network.spec),
+            "likelihood": brief(self.likelihood),
+            "prior": brief(self.prior),
+            "data": f"{self.about.get('data', 'in memory')}, {posterior['train']['examples']:,} examples",
+            "draws": repr(self.draws),
+        }
 
     @property
     def method(self) -> str:

@@ -148,6 +148,8 @@ def _mixed(draws: Draws, stats: Mapping[str, np.ndarray]) -> dict[str, np.ndarra
 
 
 def _network(recorded: Mapping[str, Any]) -> str:
+    if "inner" in recorded:
+        return f"{_network(recorded['inner'])} with noise"
     return str(recorded.get("name") or recorded.get("kind") or recorded.get("module") or "network")
 
 

@@ -25,11 +25,22 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from symbayes import specs, trees
+from symbayes.brief import brief
 from symbayes.data import Examples
 from symbayes.networks import Network
 from symbayes.networks.session import recorded
+from symbayes.posterior.checks import require_examples
 from symbayes.posterior.likelihoods import Likelihood, Predictive
-from symbayes.posterior.numerics import Chunks, bfloat16_products, compensated, fitting_chunk, spread
+from symbayes.posterior.numerics import (
+    Chunks,
+    chains_at_once,
+    compensated,
+    fitting_chunk,
+    in_bfloat16,
+    in_groups,
+    quick_convolutions,
+    spread,
+)
 from symbayes.posterior.prediction import predict
 from symbayes.posterior.priors import Prior
 from symbayes.specs import require, require_kind, require_positive
@@ -87,9 +98,9 @@ class Posterior:
             f"tempers is 'posterior' or 'likelihood', not {tempers!r}",
         )
         require(precision in MATMUL, f"precision is one of {', '.join(MATMUL)}, not {precision!r}")
-        _check(network, likelihood, train, "training data")
+        require_examples(network, likelihood, train, "training data")
         if validation is not None:
-            _check(network, likelihood, validation, "validation data")
+            require_examples(network, likelihood, validation, "validation data")
             shapes = tuple(tuple(part.x.shape[1:]) for part in (train, validation))
             require(
                 shapes[0] == shapes[1],
@@ -126,6 +137,10 @@ class Posterior:
         self.validation = None
         self.network, self.tempers, self.precision, self.size, self.mesh = static
         return self
+
+    def __repr__(self) -> str:
+        parts = brief(self.network.spec), brief(self.likelihood), brief(self.prior)
+        return f"Posterior({', '.join(parts)}, {self.size:,} examples, temperature {brief(self.temperature)})"
 
     @property
     def train(self) -> Examples:
@@ -195,6 +210,10 @@ class Posterior:
         with jax.default_matmul_precision("float32"):
             return spread.summed(self.mesh, terms, variables, self.chunks).ravel()
 
+    def measured_terms(self, variables: Variables) -> jax.Array:
+        """`likelihood_terms` that nothing is derived from: under vmap, of as many chains at once as fit."""
+        return self._for_many(Posterior.likelihood_terms, self.chunk)(self, variables)
+
     def _terms(self, apply: Callable[..., jax.Array], variables: Variables, chunk: Chunks) -> jax.Array:
         each = chunk.mask * self.likelihood.log_prob(apply(variables, chunk.x), chunk.y)
         return jnp.sum(jnp.pad(each, (0, -each.size % GROUPS)).reshape(GROUPS, -1), axis=1)
@@ -212,9 +231,11 @@ class Posterior:
     def gradient_and_terms(self, variables: Variables) -> tuple[Any, jax.Array]:
         """The gradient, and the likelihood's terms from which it was taken.
 
-        These are `likelihood_terms` only where the gradient's precision is float32 too.
+        These are `likelihood_terms` only where the gradient's precision is float32 too, and then to rounding.
         """
+        return self._for_many(Posterior._gradient_and_terms, self.chunk)(self, variables)
 
+    def _gradient_and_terms(self, variables: Variables) -> tuple[Any, jax.Array]:
         apply = self._for_gradients(self.network.apply)
 
         def log_likelihood(params: Any, variables: Variables, chunk: Chunks) -> tuple[jax.Array, jax.Array]:
@@ -241,7 +262,15 @@ class Posterior:
         return gradient, terms.ravel()
 
     def _for_gradients(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        return bfloat16_products(function) if self.precision == "bf16" else function
+        function = quick_convolutions(function)
+        return in_bfloat16(function) if self.precision == "bf16" else function
+
+    def _for_many(self, function: Callable[..., Any], examples: int) -> Callable[..., Any]:
+        """`function` of so many examples, under vmap of as many chains at once as is quick and fits."""
+        if self.mesh is not None and self.mesh.shape["chain"] > 1:
+            return function  # Every device has chains of its own to do.
+        shape, dtype = self.chunks.x.shape[2:], self.chunks.x.dtype
+        return in_groups(function, chains_at_once(self.network, shape, dtype, examples))
 
     def difference_terms(
         self, new: Any, old: Any, new_likelihood: jax.Array, old_likelihood: jax.Array
@@ -270,6 +299,21 @@ class Posterior:
         prior = self.prior.log_density(variables["params"])
         return self.likelihood_weight * self.size * mean + self.prior_weight * prior, stats
 
+    def minibatch_gradient(
+        self, variables: Variables, rows: jax.Array, key: jax.Array
+    ) -> tuple[Any, jax.Array, dict[str, Any]]:
+        """The gradient of that estimate in the parameters, the estimate, and the new statistics."""
+        return self._for_many(Posterior._minibatch_gradient, len(rows))(self, variables, rows, key)
+
+    def _minibatch_gradient(
+        self, variables: Variables, rows: jax.Array, key: jax.Array
+    ) -> tuple[Any, jax.Array, dict[str, Any]]:
+        def log_density(params: Any) -> tuple[jax.Array, dict[str, Any]]:
+            return self.minibatch_log_density({**variables, "params": params}, rows, key)
+
+        (value, stats), gradient = jax.value_and_grad(log_density, has_aux=True)(variables["params"])
+        return gradient, value, stats
+
     def predict(self, draws: Any, x: Any) -> Predictive:
         """The predictive distribution of every draw at the inputs `x`."""
         return predict(self.network, self.likelihood, draws, x)
@@ -287,30 +331,6 @@ class Posterior:
             "input": {"shape": list(self.chunks.x.shape[2:]), "dtype": str(self.chunks.x.dtype)},
             "train": {"examples": self.size, "sha256": self._checksum or self.train.checksum()},
         }
-
-
-def _check(network: Network, likelihood: Likelihood, examples: Examples, what: str) -> None:
-    require_kind(f"the {what}", examples, "x", "y", example="data.Examples(x, y) or dataset.train")
-    x, y = np.asarray(examples.x), np.asarray(examples.y)
-    real = x.dtype.kind in "iub" or jnp.issubdtype(x.dtype, jnp.floating)
-    require(real, f"inputs are real numbers, not {x.dtype}")
-    require(len(x) == len(y), f"the {what} have {len(x)} inputs but {len(y)} targets")
-    require(len(x) > 0, f"the {what} are empty")
-    require(x.ndim >= 2, f"inputs have an axis over examples and at least one more, not shape {x.shape}")
-    if np.issubdtype(x.dtype, np.floating):
-        bad = ~np.isfinite(x).reshape(len(x), -1).all(axis=1)
-        require(
-            not bad.any(),
-            f"the {what} hold NaN or infinity in {bad.sum()} of {len(x)} inputs, "
-            f"first in number {int(bad.argmax())}: remove or repair them",
-        )
-    outputs = jax.eval_shape(lambda key, x: network.apply(network.init(key, x), x), jax.random.key(0), x[:1])
-    require(
-        outputs.ndim >= 2 and outputs.shape[0] == 1,
-        "a network's outputs have shape (examples, outputs), with positions between if there are any, "
-        f"but this one gives {outputs.shape} for inputs of shape {(1, *x.shape[1:])}",
-    )
-    likelihood.check(outputs.shape, y)
 
 
 def quarter_period(posterior: Posterior) -> float | None:

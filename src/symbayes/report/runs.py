@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import html
 import platform
 import shlex
 import sys
@@ -88,6 +89,18 @@ class Report:
             ood=foreign or None,
         )
         return cls(runs, reference, data, predictives, comparison, bounds or Bounds(), tell)
+
+    def __repr__(self) -> str:
+        return (
+            f"Report({', '.join(self.runs)} on {self.data.short_name}, {self.comparison.examples:,} examples)"
+        )
+
+    def _repr_html_(self) -> str:
+        return self.comparison._repr_html_() + "<p>show() shows the page here, write(path) writes it.</p>"
+
+    def show(self, height: int = 700) -> Shown:
+        """The page within a notebook."""
+        return Shown(self.html(), height)
 
     @functools.cached_property
     def symmetry(self) -> dict[str, Findings]:
@@ -186,6 +199,21 @@ class Report:
             "in the first and the same point in the second."
         )
         return [Section("Have the chains mixed?", lead, items)]
+
+
+@dataclass(frozen=True, repr=False)
+class Shown:
+    """A page that a notebook shows in a frame of its own."""
+
+    page: str
+    height: int
+
+    def __repr__(self) -> str:
+        return f"Shown(a page of {len(self.page):,} characters)"
+
+    def _repr_html_(self) -> str:
+        frame = f'width="100%" height="{self.height}" style="border:1px solid #ccc"'
+        return f'<iframe srcdoc="{html.escape(self.page)}" {frame}></iframe>'
 
 
 SPACES = {"weights": "weights", "predictions": "test predictions"}

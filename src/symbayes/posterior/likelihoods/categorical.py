@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from symbayes import evaluate
+from symbayes.brief import briefly
 from symbayes.data import Scaling
 from symbayes.evaluate.metric import Kind
 from symbayes.evaluate.predictions import SMALLEST_PROBABILITY
@@ -56,6 +57,7 @@ class Categorical:
         return evaluate.RunningPredictive.init(shape)
 
 
+@briefly
 @dataclass(frozen=True, eq=False)
 class CategoricalPredictive(Predictive):
     """Probabilities of every draw, shape (chain, draw, example, ..., class)."""

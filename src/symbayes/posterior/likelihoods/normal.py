@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from symbayes import evaluate
+from symbayes.brief import briefly
 from symbayes.data import Scaling
 from symbayes.evaluate.metric import Kind
 from symbayes.posterior.likelihoods.predictive import Predictive, as_key
@@ -23,6 +24,7 @@ def log_normal(y: jax.Array, means: jax.Array, scale: Any) -> jax.Array:
     return jnp.sum(-0.5 * ((y - means) / scale) ** 2 - log_norm, axis=-1)
 
 
+@briefly
 @dataclass(frozen=True, eq=False)
 class GaussianPredictive(Predictive):
     """An equal mixture of normals, one of every draw.

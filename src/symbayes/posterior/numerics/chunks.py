@@ -82,5 +82,6 @@ def _columns(array: np.ndarray, count: int, size: int, begin: int, end: int) -> 
     for number in range(count):
         rows = array[number * size + begin : min(number * size + end, len(array))]
         made[number, : len(rows)] = rows
-        made[number, len(rows) :] = array[:1]
+        if len(rows) < end - begin:
+            made[number, len(rows) :] = array[:1]
     return made

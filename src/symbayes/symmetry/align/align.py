@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from symbayes import trees
+from symbayes.brief import briefly
 from symbayes.draws import Draws
 from symbayes.symmetry.align.control import Sample, null_draws
 from symbayes.symmetry.align.criteria.weights import Weights
@@ -19,6 +20,7 @@ from symbayes.symmetry.group.group import Symmetry
 from symbayes.symmetry.group.stack import Stack
 
 
+@briefly
 @dataclass(frozen=True)
 class Alignment:
     """Aligned draws and their elements (it unpacks into these two), and how the objective rose.

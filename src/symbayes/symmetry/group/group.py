@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -71,6 +72,9 @@ class Symmetry:
             f"10^{self.log10_permutations:.1f} permutations, {self.sign_bits} sign bits, "
             f"{self.scale_dimension} scale dimensions"
         )
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
 
     def __str__(self) -> str:
         factors = (*self.signs, *self.scales)

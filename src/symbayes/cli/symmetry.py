@@ -99,7 +99,7 @@ class Align:
             align_checkpoints(self.runs, made, self.out, self.by, self.scale, self.restarts, self.seed)
             return
         require(
-            len(self.runs) == 1 and self.runs[0].is_dir(),
+            len(self.runs) == 1 and not self.runs[0].is_file(),
             "name the folder of one run; to align checkpoints, name their network with --network",
         )
         out = self.out or self.run.with_name(self.run.resolve().name + "-aligned")

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import (
+    chains,
     engine_overhead,
     gradient_loop,
     memory,
@@ -28,6 +29,7 @@ from benchmarks.timing import Result
 
 BENCHMARKS = {
     "gradient_loop": gradient_loop.run,
+    "chains": chains.run,
     "peers": peers.run,
     "memory": memory.run,
     "engine_overhead": engine_overhead.run,

@@ -229,8 +229,12 @@ def test_a_block_on_many_devices_is_that_on_one(row: Row, posterior: sb.Posterio
     expected, actual = (states.to_arrays((state.chain, record)) for state, record in made)
     assert expected.keys() == actual.keys()
     for name, value in expected.items():
+        found = actual[name]
+        if name.endswith("likelihood") and value.ndim == 2:
+            # Which examples are summed into one term depends on the devices.
+            found, value = found.sum(axis=1), value.sum(axis=1)
         scale = np.abs(value).max() if value.dtype.kind == "f" else 0
-        np.testing.assert_allclose(actual[name], value, atol=1e-3 * scale, err_msg=name)
+        np.testing.assert_allclose(found, value, atol=1e-3 * scale, err_msg=name)
 
 
 @every_method

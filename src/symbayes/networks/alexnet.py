@@ -9,7 +9,6 @@ import jax
 from flax import nnx
 
 from symbayes.networks.activations import ACTIVATIONS, Activation, require_activation
-from symbayes.networks.convolution import Conv
 from symbayes.networks.layers import dropout as dropout_layer
 from symbayes.networks.layers import flat, max_pool, require_image, require_rate, require_widths, widths
 from symbayes.networks.network import NNXNetwork, Spec
@@ -63,7 +62,7 @@ class AlexNetModule(nnx.Module):
     def __init__(self, spec: AlexNet, image: tuple[int, int, int], rngs: nnx.Rngs) -> None:
         height, width, depth = image
         for i, (channels, kernel, pooled) in enumerate(zip(spec.channels, KERNELS, POOLED, strict=True)):
-            convolution = Conv(depth, channels, (kernel, kernel), padding="SAME", rngs=rngs)
+            convolution = nnx.Conv(depth, channels, (kernel, kernel), padding="SAME", rngs=rngs)
             setattr(self, f"conv{i + 1}", convolution)
             depth = channels
             if pooled:

@@ -9,7 +9,6 @@ import jax
 from flax import nnx
 
 from symbayes.networks.activations import ACTIVATIONS, Activation, require_activation
-from symbayes.networks.convolution import Conv
 from symbayes.networks.layers import dropout as dropout_layer
 from symbayes.networks.layers import flat, max_pool, require_image, require_rate, require_widths, widths
 from symbayes.networks.network import NNXNetwork, Spec
@@ -47,7 +46,7 @@ class PlainConvolutional(nnx.Module):
         height, width, depth = image
         self.convolutions = tuple(f"conv{i + 1}" for i in range(len(spec.channels)))
         for name, channels in zip(self.convolutions, spec.channels, strict=True):
-            setattr(self, name, Conv(depth, channels, (3, 3), padding="SAME", rngs=rngs))
+            setattr(self, name, nnx.Conv(depth, channels, (3, 3), padding="SAME", rngs=rngs))
             height, width, depth = height // 2, width // 2, channels
         self.hidden = tuple(f"hidden{i + 1}" for i in range(len(spec.hidden)))
         fan_in = height * width * depth

@@ -9,7 +9,6 @@ import jax.numpy as jnp
 from flax import nnx
 
 from symbayes.networks.activations import ACTIVATIONS, Activation, require_activation
-from symbayes.networks.convolution import Conv
 from symbayes.networks.layers import PADDING, look_up, require_rate, require_tokens, require_widths
 from symbayes.networks.layers import dropout as dropout_layer
 from symbayes.networks.network import NNXNetwork, Spec
@@ -97,7 +96,7 @@ class TextNetwork(nnx.Module):
 
     def __init__(self, spec: CNNLSTM, rngs: nnx.Rngs) -> None:
         self.embedding = nnx.Param(jax.random.normal(rngs.params(), (spec.vocabulary, spec.embedding)))
-        self.conv = Conv(spec.embedding, spec.filters, (spec.kernel,), padding="VALID", rngs=rngs)
+        self.conv = nnx.Conv(spec.embedding, spec.filters, (spec.kernel,), padding="VALID", rngs=rngs)
         self.lstm = LSTM(spec.filters, spec.cells, rngs)
         self.head = nnx.Linear(spec.cells, spec.outputs, rngs=rngs)
         self.dropout = dropout_layer(spec.dropout, rngs)

@@ -1,4 +1,4 @@
-"""What a network takes for one example, counted in its program: operations, and bytes of activations."""
+"""What a network takes for one example, counted in its program: operations, and bytes of its products."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from jax.extend.core import Jaxpr
 
 from symbayes.networks.network import Network
 from symbayes.networks.traced import equations, traced
+
+PRODUCTS = ("dot_general", "conv_general_dilated")
 
 GRADIENT = 3
 """A gradient takes the forward pass, and twice as much for the derivatives of inputs and of weights."""
@@ -25,12 +27,13 @@ def gradient_operations(network: Network, example_shape: tuple[int, ...], dtype:
     return GRADIENT * operations(network, example_shape, dtype)
 
 
-def activation_bytes(network: Network, example_shape: tuple[int, ...], dtype: Any) -> int:
-    """What the forward pass makes for one example, with four bytes per number."""
+def product_bytes(network: Network, example_shape: tuple[int, ...], dtype: Any) -> int:
+    """What the products of the forward pass give for one example, with four bytes per number."""
     _, program = traced(network, example_shape, dtype)
     return sum(
-        4 * times * math.prod(getattr(out.aval, "shape", ()))
+        4 * times * math.prod(out.aval.shape)
         for equation, times in equations(program.jaxpr)
+        if equation.primitive.name in PRODUCTS
         for out in equation.outvars
     )
 

@@ -9,7 +9,6 @@ import jax
 from flax import nnx
 
 from symbayes.networks.activations import ACTIVATIONS, Activation, require_activation
-from symbayes.networks.convolution import Conv
 from symbayes.networks.layers import dropout as dropout_layer
 from symbayes.networks.layers import flat, max_pool, require_rate, require_widths
 from symbayes.networks.network import NNXNetwork, Spec
@@ -52,8 +51,8 @@ class LeNetModule(nnx.Module):
 
     def __init__(self, spec: LeNet, example_shape: tuple[int, ...], rngs: nnx.Rngs) -> None:
         padding = "SAME" if example_shape[0] == 28 else "VALID"
-        self.conv1 = Conv(example_shape[2], 6, (5, 5), padding=padding, rngs=rngs)
-        self.conv2 = Conv(6, 16, (5, 5), padding="VALID", rngs=rngs)
+        self.conv1 = nnx.Conv(example_shape[2], 6, (5, 5), padding=padding, rngs=rngs)
+        self.conv2 = nnx.Conv(6, 16, (5, 5), padding="VALID", rngs=rngs)
         self.dense1 = nnx.Linear(5 * 5 * 16, 120, rngs=rngs)
         self.dense2 = nnx.Linear(120, 84, rngs=rngs)
         self.head = nnx.Linear(84, spec.outputs, rngs=rngs)

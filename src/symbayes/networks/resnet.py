@@ -15,7 +15,6 @@ import jax.numpy as jnp
 from flax import nnx
 
 from symbayes.networks.activations import ACTIVATIONS, Activation, require_activation
-from symbayes.networks.convolution import Conv
 from symbayes.networks.layers import (
     FilterResponseNorm,
     batch_norm,
@@ -51,7 +50,7 @@ class Style:
     def _layer(
         self, kernel: int, padding: str | int, inputs: int, outputs: int, stride: int, rngs: nnx.Rngs
     ) -> nnx.Conv:
-        return Conv(
+        return nnx.Conv(
             inputs,
             outputs,
             (kernel, kernel),

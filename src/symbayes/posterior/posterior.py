@@ -31,7 +31,16 @@ from symbayes.networks import Network
 from symbayes.networks.session import recorded
 from symbayes.posterior.checks import require_examples
 from symbayes.posterior.likelihoods import Likelihood, Predictive
-from symbayes.posterior.numerics import Chunks, bfloat16_products, compensated, fitting_chunk, spread
+from symbayes.posterior.numerics import (
+    Chunks,
+    chains_at_once,
+    compensated,
+    fitting_chunk,
+    in_bfloat16,
+    in_groups,
+    quick_convolutions,
+    spread,
+)
 from symbayes.posterior.prediction import predict
 from symbayes.posterior.priors import Prior
 from symbayes.specs import require, require_kind, require_positive
@@ -201,6 +210,10 @@ class Posterior:
         with jax.default_matmul_precision("float32"):
             return spread.summed(self.mesh, terms, variables, self.chunks).ravel()
 
+    def measured_terms(self, variables: Variables) -> jax.Array:
+        """`likelihood_terms` that nothing is derived from: under vmap, of as many chains at once as fit."""
+        return self._for_many(Posterior.likelihood_terms, self.chunk)(self, variables)
+
     def _terms(self, apply: Callable[..., jax.Array], variables: Variables, chunk: Chunks) -> jax.Array:
         each = chunk.mask * self.likelihood.log_prob(apply(variables, chunk.x), chunk.y)
         return jnp.sum(jnp.pad(each, (0, -each.size % GROUPS)).reshape(GROUPS, -1), axis=1)
@@ -218,9 +231,11 @@ class Posterior:
     def gradient_and_terms(self, variables: Variables) -> tuple[Any, jax.Array]:
         """The gradient, and the likelihood's terms from which it was taken.
 
-        These are `likelihood_terms` only where the gradient's precision is float32 too.
+        These are `likelihood_terms` only where the gradient's precision is float32 too, and then to rounding.
         """
+        return self._for_many(Posterior._gradient_and_terms, self.chunk)(self, variables)
 
+    def _gradient_and_terms(self, variables: Variables) -> tuple[Any, jax.Array]:
         apply = self._for_gradients(self.network.apply)
 
         def log_likelihood(params: Any, variables: Variables, chunk: Chunks) -> tuple[jax.Array, jax.Array]:
@@ -247,7 +262,15 @@ class Posterior:
         return gradient, terms.ravel()
 
     def _for_gradients(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        return bfloat16_products(function) if self.precision == "bf16" else function
+        function = quick_convolutions(function)
+        return in_bfloat16(function) if self.precision == "bf16" else function
+
+    def _for_many(self, function: Callable[..., Any], examples: int) -> Callable[..., Any]:
+        """`function` of so many examples, under vmap of as many chains at once as is quick and fits."""
+        if self.mesh is not None and self.mesh.shape["chain"] > 1:
+            return function  # Every device has chains of its own to do.
+        shape, dtype = self.chunks.x.shape[2:], self.chunks.x.dtype
+        return in_groups(function, chains_at_once(self.network, shape, dtype, examples))
 
     def difference_terms(
         self, new: Any, old: Any, new_likelihood: jax.Array, old_likelihood: jax.Array
@@ -275,6 +298,21 @@ class Posterior:
         mean = jnp.mean(self.likelihood.log_prob(outputs, y))
         prior = self.prior.log_density(variables["params"])
         return self.likelihood_weight * self.size * mean + self.prior_weight * prior, stats
+
+    def minibatch_gradient(
+        self, variables: Variables, rows: jax.Array, key: jax.Array
+    ) -> tuple[Any, jax.Array, dict[str, Any]]:
+        """The gradient of that estimate in the parameters, the estimate, and the new statistics."""
+        return self._for_many(Posterior._minibatch_gradient, len(rows))(self, variables, rows, key)
+
+    def _minibatch_gradient(
+        self, variables: Variables, rows: jax.Array, key: jax.Array
+    ) -> tuple[Any, jax.Array, dict[str, Any]]:
+        def log_density(params: Any) -> tuple[jax.Array, dict[str, Any]]:
+            return self.minibatch_log_density({**variables, "params": params}, rows, key)
+
+        (value, stats), gradient = jax.value_and_grad(log_density, has_aux=True)(variables["params"])
+        return gradient, value, stats
 
     def predict(self, draws: Any, x: Any) -> Predictive:
         """The predictive distribution of every draw at the inputs `x`."""

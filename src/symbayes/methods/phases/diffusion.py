@@ -114,13 +114,10 @@ class Diffusion(Phase):
         )
 
     def step(self, posterior: Posterior, shared: None, flight: Diffusing, tick: Tick) -> Diffusing:
-        def potential(params: Any) -> tuple[jax.Array, Any]:
-            variables = {**flight.variables, "params": params}
-            log_density, stats = posterior.minibatch_log_density(variables, tick.rows, tick.key)
-            return -posterior.temperature * log_density, stats
-
         params = flight.variables["params"]
-        (value, stats), gradient = jax.value_and_grad(potential, has_aux=True)(params)
+        gradient, log_density, stats = posterior.minibatch_gradient(flight.variables, tick.rows, tick.key)
+        value = -posterior.temperature * log_density
+        gradient = jax.tree.map(lambda g: -posterior.temperature * g, gradient)
         squares = self._squares(posterior, flight.squares, gradient, tick)
         rates = self._rates(posterior, squares, params, tick)
         keeps = 0.0 if self.momentum is None else self.momentum

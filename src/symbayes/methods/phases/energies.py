@@ -28,4 +28,4 @@ def kinetic(momentum: Any) -> jax.Array:
 
 def measured(posterior: Posterior, variables: Any) -> dict[str, jax.Array]:
     """Of variables, by one pass over all data."""
-    return energies(posterior, variables["params"], posterior.likelihood_terms(variables))
+    return energies(posterior, variables["params"], posterior.measured_terms(variables))

@@ -47,7 +47,7 @@ def rest(posterior: Posterior, variables: Any) -> Resting:
 
 def exact_terms(posterior: Posterior, variables: Any, terms: jax.Array) -> jax.Array:
     """The likelihood for an accept step: float32, whatever the precision of the gradient with `terms` was."""
-    return terms if posterior.precision == "float32" else posterior.likelihood_terms(variables)
+    return terms if posterior.precision == "float32" else posterior.measured_terms(variables)
 
 
 def per_parameter(posterior: Posterior, step_size: jax.Array, params: Any, scales: Any = None) -> Any:

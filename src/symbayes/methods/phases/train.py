@@ -65,13 +65,10 @@ class Train(Phase):
         return Member(left.variables, memory, jnp.zeros(()))
 
     def step(self, posterior: Posterior, shared: None, flight: Member, tick: Tick) -> Member:
-        def loss(params: Any) -> tuple[jax.Array, Any]:
-            variables = {**flight.variables, "params": params}
-            log_density, stats = posterior.minibatch_log_density(variables, tick.rows, tick.key)
-            return -log_density * posterior.temperature / posterior.size, stats
-
         params = flight.variables["params"]
-        (value, stats), gradient = jax.value_and_grad(loss, has_aux=True)(params)
+        gradient, log_density, stats = posterior.minibatch_gradient(flight.variables, tick.rows, tick.key)
+        scale = -posterior.temperature / posterior.size
+        value, gradient = scale * log_density, jax.tree.map(lambda g: scale * g, gradient)
         direction, memory = OPTIMIZERS[self.optimizer]().update(gradient, flight.memory, params)
         rate = self.learning_rate * self._fall(posterior, tick)
         params = jax.tree.map(lambda w, d: w - rate * d, params, direction)

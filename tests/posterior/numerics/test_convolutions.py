@@ -1,4 +1,4 @@
-"""The convolution is JAX's in value and in every derivative, and its gradients have the quick order."""
+"""A convolution in its quick form is JAX's in value and in every derivative, for few and many channels."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from symbayes.networks.convolution import convolution
+from symbayes.posterior.numerics import quick_convolutions
 
 CASES = {
     "same": ((7, 6), (3, 2), (1, 1), "SAME"),
@@ -19,26 +19,18 @@ CASES = {
 }
 
 
-def case(name: str) -> tuple[Any, Any, jax.Array, jax.Array]:
+def case(name: str, channels: int) -> tuple[Any, Any, jax.Array, jax.Array]:
     size, window, strides, padding = CASES[name]
     positions = "HW"[: len(size)]
-    settings = {
-        "window_strides": strides,
-        "padding": padding,
-        "lhs_dilation": (1,) * len(size),
-        "rhs_dilation": (1,) * len(size),
-        "dimension_numbers": (f"N{positions}C", f"{positions}IO", f"N{positions}C"),
-        "feature_group_count": 1,
-    }
     rng = np.random.default_rng(0)
-    x = jnp.asarray(rng.normal(size=(4, *size, 3)), jnp.float32)
-    kernel = jnp.asarray(rng.normal(size=(*window, 3, 5)), jnp.float32)
+    x = jnp.asarray(rng.normal(size=(4, *size, channels)), jnp.float32)
+    kernel = jnp.asarray(rng.normal(size=(*window, channels, 5)), jnp.float32)
 
-    def ours(x: jax.Array, kernel: jax.Array) -> jax.Array:
-        rest = {name: value for name, value in settings.items() if name != "window_strides"}
-        return convolution(x, kernel, settings["window_strides"], **rest)
+    def plain(x: jax.Array, kernel: jax.Array) -> jax.Array:
+        order = (f"N{positions}C", f"{positions}IO", f"N{positions}C")
+        return lax.conv_general_dilated(x, kernel, strides, padding, dimension_numbers=order)
 
-    return ours, lambda x, kernel: lax.conv_general_dilated(x, kernel, **settings), x, kernel
+    return quick_convolutions(plain), plain, x, kernel
 
 
 def derivatives(convolve: Any, x: jax.Array, kernel: jax.Array) -> dict[str, Any]:
@@ -59,8 +51,9 @@ def derivatives(convolve: Any, x: jax.Array, kernel: jax.Array) -> dict[str, Any
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_it_is_that_of_jax(name: str) -> None:
-    ours, plain, x, kernel = case(name)
+@pytest.mark.parametrize("channels", [3, 9])
+def test_it_is_that_of_jax(name: str, channels: int) -> None:
+    ours, plain, x, kernel = case(name, channels)
     made = jax.jit(lambda x, kernel: derivatives(ours, x, kernel))(x, kernel)
     expected = jax.jit(lambda x, kernel: derivatives(plain, x, kernel))(x, kernel)
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4), made, expected)
@@ -68,7 +61,7 @@ def test_it_is_that_of_jax(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["strided", "texts"])
 def test_gradients_of_chains_have_the_quick_order_of_axes(name: str) -> None:
-    ours, plain, x, kernel = case(name)
+    ours, plain, x, kernel = case(name, 9)
     chains = jnp.stack([kernel, kernel])
 
     def orders(convolve: Any) -> set[Any]:
@@ -85,3 +78,27 @@ def test_gradients_of_chains_have_the_quick_order_of_axes(name: str) -> None:
     )
     assert all(str(quick) in line for line in orders(ours))
     assert len(orders(ours)) < len(orders(plain)), "JAX's own are in several orders"
+
+
+@pytest.mark.parametrize("settings", [{"rhs_dilation": (2, 2)}, {"feature_group_count": 3}])
+def test_others_are_left_as_they_are(settings: Any) -> None:
+    x, kernel = jnp.ones((2, 6, 6, 9)), jnp.ones((2, 2, 9 // settings.get("feature_group_count", 1), 6))
+
+    def plain(x: jax.Array, kernel: jax.Array) -> jax.Array:
+        order = ("NHWC", "HWIO", "NHWC")
+        return lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=order, **settings)
+
+    text = str(jax.make_jaxpr(quick_convolutions(plain))(x, kernel))
+    assert "conv_general_dilated" in text
+    assert "custom_jvp" not in text
+
+
+def test_axes_in_another_order() -> None:
+    rng = np.random.default_rng(1)
+    x, kernel = (jnp.asarray(rng.normal(size=shape), jnp.float32) for shape in ((2, 3, 6, 5), (4, 3, 2, 3)))
+
+    def plain(x: jax.Array, kernel: jax.Array) -> jax.Array:
+        order = ("NCHW", "OIHW", "HWNC")
+        return lax.conv_general_dilated(x, kernel, (1, 2), "SAME", dimension_numbers=order)
+
+    np.testing.assert_allclose(quick_convolutions(plain)(x, kernel), plain(x, kernel), rtol=1e-4, atol=1e-5)

@@ -1,4 +1,4 @@
-"""Products in bfloat16: exactly the products of rounded operands, in every kind of program."""
+"""Programs in bfloat16: rounded products and activations, in every kind of program."""
 
 import re
 from typing import Any
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import symbayes as sb
 from symbayes import trees
-from symbayes.posterior.numerics.precision import bfloat16_products
+from symbayes.posterior.numerics import in_bfloat16
 from symbayes.posterior.posterior import Precision
 
 UNIT = 2.0**-8
@@ -42,11 +42,12 @@ def test_product_and_its_gradient_round_their_operands(seed: int) -> None:
     a, b, c = (rng.normal(size=shape).astype(np.float32) for shape in ((5, 7), (7, 3), (5, 3)))
 
     def weighted(a: Any, b: Any) -> jax.Array:
-        return jnp.sum(c * bfloat16_products(jnp.matmul)(a, b))
+        return jnp.sum(c * in_bfloat16(jnp.matmul)(a, b))
 
     value, (by_a, by_b) = jax.value_and_grad(weighted, (0, 1))(a, b)
     product = rounded(a) @ rounded(b)
-    assert float(value) == pytest.approx(np.sum(c * product), rel=1e-5, abs=1e-5)
+    assert abs(float(value) - np.sum(c * product)) <= UNIT * np.sum(np.abs(c * product))
+    np.testing.assert_array_equal(in_bfloat16(jnp.matmul)(a, b), rounded(product.astype(np.float32)))
     np.testing.assert_allclose(by_a, rounded(c) @ rounded(b).T, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(by_b, rounded(a).T @ rounded(c), rtol=1e-5, atol=1e-5)
     assert np.abs(by_b - a.T @ c).max() > 1e-4, "and are not those of float32"
@@ -55,35 +56,42 @@ def test_product_and_its_gradient_round_their_operands(seed: int) -> None:
 def test_convolution_and_its_gradient_round_their_operands() -> None:
     rng = np.random.default_rng(1)
     x, kernel, c = (rng.normal(size=shape).astype(np.float32) for shape in ((2, 6, 3), (3, 3, 4), (2, 6, 4)))
-    value, pull = jax.vjp(bfloat16_products(convolution), x, kernel)
-    np.testing.assert_allclose(value, plain_convolution(rounded(x), rounded(kernel)), rtol=1e-5, atol=1e-5)
+    value, pull = jax.vjp(in_bfloat16(convolution), x, kernel)
+    expected = plain_convolution(rounded(x), rounded(kernel))
+    np.testing.assert_allclose(value, expected, rtol=UNIT, atol=1e-5)
+    assert np.array_equal(value, rounded(value)), "what it gives is rounded too"
     exact = jax.vjp(convolution, *(jnp.asarray(rounded(v), jnp.float32) for v in (x, kernel)))[1]
     for made, expected in zip(pull(jnp.asarray(c)), exact(jnp.asarray(rounded(c), jnp.float32)), strict=True):
         np.testing.assert_allclose(made, expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize(
-    ("function", "shapes"), [(jnp.matmul, ((5, 7), (7, 3))), (convolution, ((2, 6, 3), (3, 3, 4)))]
+    ("function", "shapes", "derivative"),
+    [
+        (jnp.matmul, ((5, 7), (7, 3)), "float32"),
+        (convolution, ((2, 6, 3), (3, 3, 4)), "bfloat16"),
+    ],
 )
-def test_accelerators_get_operands_in_bfloat16(function: Any, shapes: Any, monkeypatch: Any) -> None:
+def test_accelerators_get_operands_in_bfloat16(
+    function: Any, shapes: Any, derivative: str, monkeypatch: Any
+) -> None:
     """And the same numbers come out as on a CPU, where rounded float32 stand in."""
     rng = np.random.default_rng(4)
     operands = [jnp.asarray(rng.normal(size=shape), jnp.float32) for shape in shapes]
 
     def slopes(*operands: jax.Array) -> Any:
-        return jax.grad(lambda *args: jnp.sum(jnp.sin(bfloat16_products(function)(*args))), (0, 1))(*operands)
+        return jax.grad(lambda *args: jnp.sum(jnp.sin(in_bfloat16(function)(*args))), (0, 1))(*operands)
 
     on_cpu = slopes(*operands)
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
     jax.tree.map(
-        lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5), slopes(*operands), on_cpu
+        lambda a, b: np.testing.assert_allclose(a, b, rtol=UNIT, atol=1e-3), slopes(*operands), on_cpu
     )
     with jax.default_matmul_precision("float32"):
         program = str(jax.make_jaxpr(slopes)(*operands))
     assert "HIGHEST" not in program, "in float32 they would gain nothing"
-    products = [line for line in program.split(" = ") if "preferred" in line]
-    assert len(products) == 3
-    assert all("preferred_element_type=float32" in product for product in products)
+    types = re.findall(r"preferred_element_type=(\w+)", program)
+    assert types == ["bfloat16", derivative, derivative]
 
 
 def in_loop(w: jax.Array, x: jax.Array) -> jax.Array:
@@ -112,10 +120,10 @@ def test_products_inside_of_other_programs(function: Any) -> None:
     w, x = (rng.normal(size=shape).astype(np.float32) for shape in ((4, 4), (5, 4)))
     by_hand = x.astype(np.float64)
     for _ in range(3):
-        by_hand = np.tanh(rounded(by_hand.astype(np.float32)) @ rounded(w))
-    made = bfloat16_products(function)(w, x)
-    # A value at the edge of two bfloat16 may be rounded to either.
-    np.testing.assert_allclose(made, by_hand, atol=1e-5 + UNIT * 1e-1)
+        by_hand = rounded(np.tanh(rounded((rounded(by_hand) @ rounded(w)).astype(np.float32))))
+    made = in_bfloat16(function)(w, x)
+    # A compiler may leave out rounding between two steps that it does as one.
+    np.testing.assert_allclose(made, by_hand, atol=3 * UNIT)
     assert np.abs(np.asarray(made) - np.asarray(function(w, x))).max() > 1e-4
 
 
@@ -126,7 +134,7 @@ def test_gradient_through_a_loop_and_in_batches() -> None:
     def loss(w: jax.Array, function: Any) -> jax.Array:
         return jnp.sum(function(w, x) ** 2)
 
-    low, full = bfloat16_products(in_loop), in_loop
+    low, full = in_bfloat16(in_loop), in_loop
     together = jax.jit(jax.vmap(lambda w: jax.grad(loss)(w, low)))(w)
     for one, each in zip(w, together, strict=True):
         np.testing.assert_allclose(each, jax.grad(loss)(one, low), rtol=1e-4, atol=1e-5)
@@ -147,9 +155,28 @@ def test_other_types_and_functions_with_a_derivative_of_their_own_are_left() -> 
         return {"relu": jax.nn.relu(x), "own": squared(x / 3), "whole": n @ n, "half": half @ half}
 
     x, n = jnp.linspace(-1, 1, 9).reshape(3, 3), jnp.arange(9).reshape(3, 3)
-    made = bfloat16_products(function)(x, n)
+    made = in_bfloat16(function)(x, n)
     assert made["half"].dtype == jnp.float16
     jax.tree.map(np.testing.assert_array_equal, made, function(x, n))
+
+
+def test_activations_between_products_stay_small() -> None:
+    """Sums are made in float32; what is random or given is not rounded by itself."""
+
+    def function(w: jax.Array, x: jax.Array, key: jax.Array) -> jax.Array:
+        inner = jax.nn.silu(x @ w)
+        kept = jax.random.bernoulli(key, 0.5, inner.shape)
+        inner = jnp.where(kept, inner, 0.0)
+        return (inner / jnp.sqrt(jnp.mean(inner**2, axis=1, keepdims=True))) @ w
+
+    w, x = jnp.ones((4, 4)), jnp.ones((5, 4))
+    text = str(jax.make_jaxpr(in_bfloat16(function))(w, x, jax.random.key(0)))
+    assert re.search(r"bf16\[5,4\] = logistic", text)
+    assert re.search(r"bf16\[5,4\] = select_n", text)
+    assert re.search(r"f32\[5\] = reduce_sum", text)
+    assert "f32[5,4] = lt" not in text
+    assert re.search(r"bool\[5,4\] = lt \w+ 0.5:f32", text), "the mask is drawn in float32"
+    assert in_bfloat16(function)(w, x, jax.random.key(0)).dtype == jnp.float32
 
 
 NETWORKS = {
@@ -171,7 +198,7 @@ def test_posterior_rounds_gradients_and_nothing_else(digits: Any, network: str, 
     variables = full.init(jax.random.key(1))
     exact, made = (trees.ravel(gradient(posterior, variables)) for posterior in (full, low))
     error = float(jnp.linalg.norm(made - exact) / jnp.linalg.norm(exact))
-    assert 1e-5 < error < 4 * UNIT
+    assert 1e-5 < error < 10 * UNIT
     np.testing.assert_array_equal(made, trees.ravel(gradient(low, variables)), "it is deterministic")
     for what in (lambda p, v: p.likelihood_terms(v), lambda p, v: p.log_density(v)):
         program = jax.jit(what)
@@ -207,4 +234,4 @@ def test_mini_batches_round_gradients_too(digits: Any, network: str) -> None:
     full, low = (make(digits, network, precision) for precision in ("float32", "bf16"))
     variables = full.init(jax.random.key(1))
     exact, made = (jax.jit(slope)(posterior, variables) for posterior in (full, low))
-    assert 1e-5 < float(jnp.linalg.norm(made - exact) / jnp.linalg.norm(exact)) < 4 * UNIT
+    assert 1e-5 < float(jnp.linalg.norm(made - exact) / jnp.linalg.norm(exact)) < 10 * UNIT

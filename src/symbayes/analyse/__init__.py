@@ -10,6 +10,7 @@ from symbayes.analyse.diagnosis import Diagnosis, diagnose
 from symbayes.analyse.distances import LayerDistance, distances
 from symbayes.analyse.findings import Findings, investigate
 from symbayes.analyse.mixing import Mixing, mixing
+from symbayes.analyse.pairs import Pair, Trained, align_pair, compare_pair
 from symbayes.analyse.pruning import pruned_accuracy
 from symbayes.analyse.splits import SplitScores
 from symbayes.analyse.spread import Spread
@@ -24,12 +25,16 @@ __all__ = [
     "Findings",
     "LayerDistance",
     "Mixing",
+    "Pair",
     "SplitScores",
     "Spread",
+    "Trained",
+    "align_pair",
     "align_run",
     "barriers",
     "compactness",
     "compare",
+    "compare_pair",
     "diagnose",
     "distances",
     "held_out",

@@ -76,6 +76,10 @@ COMMANDS: dict[str, Entry] = {
         "symbayes.cli.symmetry:Align",
         "Move the draws of a run by symmetries of its network until they can be compared, into a new run.",
     ),
+    "barrier": Entry(
+        "symbayes.cli.checkpoints:Barrier",
+        "The loss between two trained networks, before and after one is aligned to the other, with a page.",
+    ),
     "compact": Entry(
         "symbayes.cli.compact:Compact",
         "Fit a Gaussian to part of a run's draws, and judge it by the predictions of the others.",

@@ -14,13 +14,13 @@ from tyro.conf import Positional, arg
 
 from symbayes import data, engine, networks, symmetry
 from symbayes.analyse.aligned import AlignedRun, align_run
+from symbayes.cli.checkpoints import INPUTS, Architecture, align_checkpoints
 from symbayes.cli.evaluate import dataset_of
-from symbayes.cli.options import OneRun, default
+from symbayes.cli.options import SomeRuns, default, some_words
 from symbayes.draws import Run
 from symbayes.engine.displays import bars
+from symbayes.specs import require
 
-INPUTS = 512
-"""Training examples on which units and losses are compared."""
 MEASURES = {
     "weights": "mean inner product",
     "activations": "mean summed correlation",
@@ -56,12 +56,15 @@ class Symmetries:
 class Align:
     """Move the draws of a run by symmetries of its network until they can be compared, into a new run.
 
-    The new run predicts as the old one does, and `evaluate`, `report` and `compact` take it.
+    The new run predicts as the old one does, and `evaluate`, `report` and `compact` take it.  Or move trained
+    networks next to one: give their checkpoints, and --network.
 
     Example: symbayes align runs/hmc-digits
 
+    Example: symbayes align a.safetensors b.safetensors --network lenet --data mnist
+
     Attributes:
-        run: folder of the run.
+        runs: folder of the run; or checkpoints, of which all but the first are moved next to the first.
         to: joint brings all draws near one another; the folder of a run brings them near its mean network if
             it is aligned, else near its last draw.
         by: what is compared: weights, or what the units do on some training examples, or the loss on these
@@ -70,20 +73,35 @@ class Align:
         scale: what happens to free scales before draws are compared: smallest sum of squared weights, or
             incoming weights of norm one, or nothing.
         seed: seed of the restarts.
-        out: folder of the new run; an existing one is not overwritten.
+        out: folder of the new run, or file for the second checkpoint; what is there is not overwritten.
         data: name of the dataset; units and losses are compared on its training examples.
+        network: of checkpoints: a network by name, or one of your own as module:attribute.
+        hidden: of checkpoints: widths of the hidden layers of an mlp or a cnn.
+        option: of checkpoints: further options of the network, each as name=value.
     """
 
-    run: OneRun
+    runs: SomeRuns
     to: str = "joint"
     by: Literal["weights", "activations", "straight-through"] = "weights"
     restarts: int = 1
     scale: Literal["minimal-mass", "unit-norm", "none"] = "minimal-mass"
     seed: int = 0
-    out: Annotated[Path | None, default("RUN-aligned")] = None
-    data: Annotated[str | None, default("the one that the run names")] = None
+    out: Annotated[Path | None, default("RUN-aligned, or FILE-aligned.safetensors")] = None
+    data: Annotated[str | None, default("the one that the run names, or digits")] = None
+    network: Annotated[str | None, default("none: a run is aligned")] = None
+    hidden: Annotated[tuple[int, ...] | None, default("the network's own", "INT [INT ...]")] = None
+    option: Annotated[tuple[str, ...], some_words("NAME=VALUE")] = ()
 
     def __call__(self) -> None:
+        if self.network is not None:
+            require(self.to == "joint", "checkpoints are moved next to the first one: leave --to out")
+            made = Architecture(self.network, self.hidden, self.option, self.data or "digits")
+            align_checkpoints(self.runs, made, self.out, self.by, self.scale, self.restarts, self.seed)
+            return
+        require(
+            len(self.runs) == 1 and not self.runs[0].is_file(),
+            "name the folder of one run; to align checkpoints, name their network with --network",
+        )
         out = self.out or self.run.with_name(self.run.resolve().name + "-aligned")
         with _Bars() as bars:
             found = align_run(
@@ -96,6 +114,10 @@ class Align:
                 progress=bars,
             )
         _show(found, self)
+
+    @property
+    def run(self) -> Path:
+        return self.runs[0]
 
     def _criterion(self) -> symmetry.Criterion:
         scale = None if self.scale == "none" else self.scale

@@ -159,6 +159,12 @@ def test_info_tells_what_a_run_is(prices, capsys):
     assert numbers["weights"] == 3 * 3 + 3 + 3 + 1
     summary = sb.open(prices).summary()
     assert numbers["rhat"] == summary.rhat
+    draws = sb.Run(prices).draws
+    flat = [array.reshape(2, 4, -1) for array in sb.trees.flatten(draws.variables).values()]
+    quantities = {"energy": draws.stats["energy"][..., None], "weights": np.concatenate(flat, axis=2)}
+    for name, values in quantities.items():
+        assert summary.rhat[name] == pytest.approx(np.nanmax(sb.evaluate.rhat(values)))
+        assert summary.ess[name] == pytest.approx(np.nanmin(sb.evaluate.ess_bulk(values)))
     assert "<table>" in summary._repr_html_()
 
 

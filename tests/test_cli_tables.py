@@ -206,3 +206,25 @@ def test_splits_that_are_not_there_are_refused(data, splits, words, capsys, tmp_
     code = main(["sample", "hmc", *TINY, "--data", data, *where])
     assert code == 2
     assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        (["symmetries", "RUN"], {"log10_permutations", "sign_bits", "scale_dimension"}),
+        (["align", "RUN", "--out", "OUT/aligned"], {"path", "group", "objective", "transpositions"}),
+        (
+            ["compact", "RUN", "--rank", "1", "--samples", "2", "--out", "OUT/g.safetensors"],
+            {"rows", "fitted"},
+        ),
+        (["data", "list"], {"name", "found_in", "embedded"}),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_every_command_that_prints_numbers_writes_them(prices, tmp_path, capsys, command, expected):
+    words = [word.replace("RUN", str(prices)).replace("OUT", str(tmp_path)) for word in command]
+    assert main([*words, "--json", "-"]) == 0
+    printed = capsys.readouterr()
+    numbers = json.loads(printed.out)
+    assert expected <= set(numbers[0] if isinstance(numbers, list) else numbers)
+    assert printed.err

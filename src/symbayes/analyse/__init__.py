@@ -6,6 +6,7 @@ from symbayes.analyse.bounds import Bounds
 from symbayes.analyse.compactness import Compactness, compactness, held_out
 from symbayes.analyse.compare import Comparison, compare
 from symbayes.analyse.control import prior_draws
+from symbayes.analyse.diagnosis import Diagnosis, diagnose
 from symbayes.analyse.distances import LayerDistance, distances
 from symbayes.analyse.findings import Findings, investigate
 from symbayes.analyse.mixing import Mixing, mixing
@@ -20,6 +21,7 @@ __all__ = [
     "Bounds",
     "Compactness",
     "Comparison",
+    "Diagnosis",
     "Findings",
     "LayerDistance",
     "Mixing",
@@ -33,6 +35,7 @@ __all__ = [
     "compactness",
     "compare",
     "compare_pair",
+    "diagnose",
     "distances",
     "held_out",
     "investigate",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +16,7 @@ from symbayes.analyse.bounds import Bounds
 from symbayes.analyse.pairs import Trained, align_pair, compare_pair
 from symbayes.analyse.predictions import Statistics
 from symbayes.cli.options import default, require_file, some_words
+from symbayes.cli.output import Json, Output
 from symbayes.cli.target import network_option
 from symbayes.posterior import likelihoods
 from symbayes.report.pairs import pair_table, write_pair
@@ -75,7 +75,7 @@ class Barrier:
         max_examples: the most training and test examples on which networks are tried.
         merged: a file for the network half-way, in the form of the first checkpoint.
         out: the HTML file to write.
-        json: a file to write the numbers to.
+        json: a file to write the numbers to; - is the standard output.
     """
 
     files: TwoFiles
@@ -89,11 +89,12 @@ class Barrier:
     max_examples: int = Bounds.examples
     merged: Annotated[Path | None, default("none")] = None
     out: Annotated[Path | None, default("none")] = None
-    json: Annotated[Path | None, default("none")] = None
+    json: Json = None
 
     def __call__(self) -> None:
-        for option, path in (("--merged", self.merged), ("--out", self.out), ("--json", self.json)):
+        for option, path in (("--merged", self.merged), ("--out", self.out)):
             require_file(option, path)
+        output = Output(self.json)
         trained, dataset = self.architecture.load(self.files)
         with Console(stderr=True).status("aligning"):
             pair = compare_pair(
@@ -105,15 +106,14 @@ class Barrier:
                 bounds=Bounds(steps=self.steps, examples=self.max_examples),
                 statistics=self.statistics,
             )
-        Console().print(terminal_table(pair_table(pair)))
-        print(f"transpositions that aligned the second: {pair.transpositions['total']:,}")
+        output.show(terminal_table(pair_table(pair)))
+        output.line(f"transpositions that aligned the second: {pair.transpositions['total']:,}")
         if self.merged is not None:
             _export(pair.merged, self.merged, self.files[0], trained)
-        if self.json is not None:
-            self.json.write_text(json.dumps(pair.numbers(), indent=1) + "\n")
         if self.out is not None:
             names = (self.files[0].name, self.files[1].name)
-            print(f"page: {write_pair(pair, names, dataset.name, self.out).resolve().as_uri()}")
+            output.line(f"page: {write_pair(pair, names, dataset.name, self.out).resolve().as_uri()}")
+        output.numbers(pair.numbers())
 
 
 def align_checkpoints(

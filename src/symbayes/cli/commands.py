@@ -64,6 +64,10 @@ COMMANDS: dict[str, Entry] = {
         "symbayes.cli.info:Info",
         "What a run is, whether it has ended, and whether to trust it: acceptance, divergences, R-hat, ESS.",
     ),
+    "diagnose": Entry(
+        "symbayes.cli.diagnose:Diagnose",
+        "Whether the chains of runs have mixed, in functions and in weights, and what to change.",
+    ),
     "symmetries": Entry(
         "symbayes.cli.symmetry:Symmetries",
         "The weight-space symmetries of a network, found from its program.",

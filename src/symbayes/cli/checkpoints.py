@@ -69,7 +69,7 @@ class Barrier:
         scale: what happens to free scales before: smallest sum of squared weights, incoming weights of norm
             one, or nothing.
         restarts: how many starts are tried; the best is kept.
-        seed: of the restarts.
+        seed: seed of the restarts.
         statistics: of normalisers between the two: computed again on training examples, or interpolated.
         steps: places on the line.
         max_examples: the most training and test examples on which networks are tried.

@@ -19,7 +19,7 @@ from symbayes.cli.options import default, require_file, some_words
 from symbayes.cli.output import Json, Output
 from symbayes.cli.target import network_option
 from symbayes.posterior import likelihoods
-from symbayes.report.pairs import pair_table, write_pair
+from symbayes.report.pairs import pair_tables, write_pair
 from symbayes.report.terminal import terminal_table
 from symbayes.specs import require
 
@@ -69,7 +69,7 @@ class Barrier:
         scale: what happens to free scales before: smallest sum of squared weights, incoming weights of norm
             one, or nothing.
         restarts: how many starts are tried; the best is kept.
-        seed: of the restarts.
+        seed: seed of the restarts.
         statistics: of normalisers between the two: computed again on training examples, or interpolated.
         steps: places on the line.
         max_examples: the most training and test examples on which networks are tried.
@@ -106,10 +106,11 @@ class Barrier:
                 bounds=Bounds(steps=self.steps, examples=self.max_examples),
                 statistics=self.statistics,
             )
-        output.show(terminal_table(pair_table(pair)))
+        for table in pair_tables(pair):
+            output.show(terminal_table(table))
         output.line(f"transpositions that aligned the second: {pair.transpositions['total']:,}")
         if self.merged is not None:
-            _export(pair.merged, self.merged, self.files[0], trained)
+            output.line(_export(pair.merged, self.merged, self.files[0], trained))
         if self.out is not None:
             names = (self.files[0].name, self.files[1].name)
             output.line(f"page: {write_pair(pair, names, dataset.name, self.out).resolve().as_uri()}")
@@ -134,7 +135,7 @@ def align_checkpoints(
     swaps = symmetry.transpositions(found.elements)["total"]
     for number, (path, target) in enumerate(zip(paths[1:], outs, strict=True)):
         print(f"{path}: {int(swaps[number]):,} transpositions from the order of {paths[0]}")
-        _export(trees.index(found.draws, number), target, path, trained)
+        print(_export(trees.index(found.draws, number), target, path, trained))
 
 
 def criterion(by: By, scale: Scale, trained: Trained, dataset: data.Dataset) -> symmetry.Criterion:
@@ -148,8 +149,8 @@ def criterion(by: By, scale: Scale, trained: Trained, dataset: data.Dataset) -> 
     return symmetry.StraightThrough(trained.losses(some), scale=form)
 
 
-def _export(variables: Any, path: Path, like: Path, trained: Trained) -> None:
+def _export(variables: Any, path: Path, like: Path, trained: Trained) -> str:
     # A file of Equinox has no names: what is written then has ours.
     named = {} if like.suffix == ".eqx" or like.is_dir() else {"like": like}
     networks.checkpoints.export(variables, path, network=trained.network, example=trained.example, **named)
-    print(f"written: {path}")
+    return f"written: {path}"

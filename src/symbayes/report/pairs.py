@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,32 +12,33 @@ from symbayes.report.contents import Figure, Section, Table
 from symbayes.report.runs import provenance
 
 
-def pair_table(pair: Pair) -> Table:
-    """A row for each form and part: the ends, half-way, and the barrier."""
-    columns = ["networks", "loss, first", "loss, half-way", "loss, second", "barrier"]
-    formats = dict.fromkeys(columns[1:], ".4f")
-    middle = len(pair.t) // 2
-    rows: list[list[Any]] = []
-    for form in FORMS:
-        for part, scores in pair.scores[form].items():
-            row: list[Any] = [f"{form}, {part}"]
-            row += [float(scores["loss"][place]) for place in (0, middle, -1)]
-            row.append(pair.barrier(form, part))
-            if "accuracy" in scores:
-                row += [float(scores["accuracy"][place]) for place in (0, middle, -1)]
-            rows.append(row)
-    if len(rows[0]) > len(columns):
-        more = ["accuracy, first", "accuracy, half-way", "accuracy, second"]
-        columns, formats = columns + more, formats | dict.fromkeys(more, ".1%")
-    caption = "Losses in nats per example. The barrier is the largest rise above the line between the ends."
+def pair_tables(pair: Pair) -> list[Table]:
+    """Loss and, for classes, accuracy: at both ends and half-way, by form and part of the data."""
+    caption = "Loss in nats per example; the barrier is its largest rise above the line between the ends."
     if pair.recomputed:
         caption += f" Statistics of normalisers are computed again on {pair.recomputed:,} training examples."
-    return Table(columns, rows, caption, formats)
+    made = [_table(pair, "loss", "barrier", pair.barrier, ".4f", caption)]
+    if pair.drop("raw") is not None:
+        caption = "Accuracy; the drop is its largest fall below the line between the ends."
+        made.append(_table(pair, "accuracy", "drop", pair.drop, ".1%", caption))
+    return made
+
+
+def _table(
+    pair: Pair, metric: str, height: str, of: Callable[[str, str], float | None], form: str, caption: str
+) -> Table:
+    columns, middle = [metric, "first", "half-way", "second", height], len(pair.t) // 2
+    rows: list[list[Any]] = []
+    for name in FORMS:
+        for part, scores in pair.scores[name].items():
+            values = [float(scores[metric][place]) for place in (0, middle, -1)]
+            rows.append([f"{name}, {part}", *values, of(name, part)])
+    return Table(columns, rows, caption, dict.fromkeys(columns[1:], form))
 
 
 def pair_page(pair: Pair, names: tuple[str, str], data: str) -> str:
     """The page as one HTML document."""
-    items: list[Table | Figure] = [pair_table(pair)]
+    items: list[Table | Figure] = [*pair_tables(pair)]
     lines = {form: (pair.t, pair.scores[form]["test"]["loss"]) for form in FORMS}
     items.append(figures.barrier_curves(lines))
     if pair.drop("raw") is not None:

@@ -176,7 +176,7 @@ class Report:
         lead = "Every run on the same test examples, draws averaged."
         told = [metric for metric in self.comparison.told if metric.better is not None]
         if told:
-            lead += f" Good are {good(told)}; the best is shaded."
+            lead += f" Look for {good(told)}; the best is shaded."
         return Section("Side by side", lead, items)
 
     def _mixing(self) -> list[Section]:

@@ -2,6 +2,8 @@
 # PYTHON chooses the interpreter (3.11 or later); VENV the folder of the environment.
 PYTHON ?= python3
 VENV ?= .venv
+# The newest interpreter that the package is declared for, if there is one.
+WHEEL_PYTHON ?= $(firstword $(shell python3.13 -c 'import sys; print(sys.executable)' 2>/dev/null) $(wildcard $(HOME)/.pyenv/versions/3.13*/bin/python) $(PYTHON))
 BIN := $(VENV)/bin
 CONSTRAINTS = $(shell $(PYTHON) -c 'import sys; print("constraints/python3.11.txt" if sys.version_info < (3, 12) else "constraints/python3.12.txt")')
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --constraint $(CONSTRAINTS)
@@ -9,7 +11,7 @@ PYTEST = $(BIN)/pytest -n auto --dist loadgroup --no-loadscope-reorder
 QUICK := tests/evaluate tests/distributions tests/draws tests/posterior tests/test_specs.py tests/test_trees.py tests/test_registered.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-rooms test-level test-quick lint types docs bench constraints clean
+.PHONY: help setup demo test test-rooms test-level test-quick lint types docs wheel bench constraints clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -60,6 +62,9 @@ types: $(VENV)/.dev  ## static types
 
 docs: $(VENV)/.docs  ## build the documentation into site/
 	@$(BIN)/mkdocs build --strict --quiet
+
+wheel:  ## build a wheel, and use it from a new environment (WHEEL_PYTHON chooses the interpreter)
+	@PYTHON=$(WHEEL_PYTHON) docs/examples/new_environment.sh
 
 bench: $(VENV)/.bench  ## side-by-side speed, as ratios measured in one run
 	@$(BIN)/python -m benchmarks

@@ -24,7 +24,9 @@ class Result:
         return None if self.at_most is None else self.ratio <= self.at_most
 
 
-def interleaved(work: Mapping[str, Callable[[], Any]], rounds: int = 5) -> dict[str, float]:
+def interleaved(
+    work: Mapping[str, Callable[[], Any]], rounds: int = 5, clock: Callable[[], float] = time.perf_counter
+) -> dict[str, float]:
     """Fewest seconds of each piece of work over some rounds; they take turns, so that a slow spell hits all,
     and whatever else the machine does only adds."""
     for function in work.values():
@@ -32,7 +34,7 @@ def interleaved(work: Mapping[str, Callable[[], Any]], rounds: int = 5) -> dict[
     seconds: dict[str, list[float]] = {name: [] for name in work}
     for _ in range(rounds):
         for name, function in work.items():
-            begin = time.perf_counter()
+            begin = clock()
             jax.block_until_ready(function())
-            seconds[name].append(time.perf_counter() - begin)
+            seconds[name].append(clock() - begin)
     return {name: min(values) for name, values in seconds.items()}

@@ -58,6 +58,9 @@ from jaxtyping import install_import_hook
 install_import_hook("symbayes", "beartype.beartype")
 
 
+MOST_PIECES = 30_000
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """The process that hands tests to workers runs none, so it need not import what they use."""
     hands_out = config.getoption("numprocesses", None) and not hasattr(config, "workerinput")
@@ -86,6 +89,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _turn(item: pytest.Item) -> int:
     place = str(item.path.relative_to(Path(__file__).parent))
     return next((n for n, part in enumerate(LONGEST) if place.startswith(part)), len(LONGEST))
+
+
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Between files, a process that holds very many programs lets them go.
+
+    Each takes some of the pieces of memory of which Linux gives a process 65,530; without any left, the
+    compiler crashes.  What is needed again is read from the store.
+    """
+    if nextitem is not None and nextitem.path != item.path and _pieces_of_memory() > MOST_PIECES:
+        import jax
+
+        jax.clear_caches()
+        gc.collect()
+
+
+def _pieces_of_memory() -> int:
+    maps = Path("/proc/self/maps")
+    return maps.read_bytes().count(b"\n") if maps.exists() else 0
 
 
 def pytest_report_header() -> str:

@@ -1,5 +1,6 @@
 """The command line: what it does, what it says, and its exit codes."""
 
+import json
 import re
 from pathlib import Path
 
@@ -57,6 +58,16 @@ def test_an_ensemble_starts_where_hmc_ended(sampled: Path, tmp_path: Path) -> No
         == 0
     )
     assert (store / "config.json").read_text().count(str(sampled)) == 1
+
+
+def test_diagnose(sampled: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diagnose", str(sampled), "--no-align", "--json", "-"]) == 0
+    told = capsys.readouterr()
+    (numbers,) = json.loads(told.out).values()
+    assert numbers["spaces"].keys() >= {"predictions", "weights"}
+    assert "aligned weights" not in numbers["spaces"]
+    for sentence in numbers["verdict"]:
+        assert sentence in told.err
 
 
 def test_evaluate_and_report(sampled: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

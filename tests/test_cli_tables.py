@@ -159,6 +159,12 @@ def test_info_tells_what_a_run_is(prices, capsys):
     assert numbers["weights"] == 3 * 3 + 3 + 3 + 1
     summary = sb.open(prices).summary()
     assert numbers["rhat"] == summary.rhat
+    draws = sb.Run(prices).draws
+    flat = [array.reshape(2, 4, -1) for array in sb.trees.flatten(draws.variables).values()]
+    quantities = {"energy": draws.stats["energy"][..., None], "weights": np.concatenate(flat, axis=2)}
+    for name, values in quantities.items():
+        assert summary.rhat[name] == pytest.approx(np.nanmax(sb.evaluate.rhat(values)))
+        assert summary.ess[name] == pytest.approx(np.nanmin(sb.evaluate.ess_bulk(values)))
     assert "<table>" in summary._repr_html_()
 
 
@@ -206,3 +212,25 @@ def test_splits_that_are_not_there_are_refused(data, splits, words, capsys, tmp_
     code = main(["sample", "hmc", *TINY, "--data", data, *where])
     assert code == 2
     assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        (["symmetries", "RUN"], {"log10_permutations", "sign_bits", "scale_dimension"}),
+        (["align", "RUN", "--out", "OUT/aligned"], {"path", "group", "objective", "transpositions"}),
+        (
+            ["compact", "RUN", "--rank", "1", "--samples", "2", "--out", "OUT/g.safetensors"],
+            {"rows", "fitted"},
+        ),
+        (["data", "list"], {"name", "found_in", "embedded"}),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_every_command_that_prints_numbers_writes_them(prices, tmp_path, capsys, command, expected):
+    words = [word.replace("RUN", str(prices)).replace("OUT", str(tmp_path)) for word in command]
+    assert main([*words, "--json", "-"]) == 0
+    printed = capsys.readouterr()
+    numbers = json.loads(printed.out)
+    assert expected <= set(numbers[0] if isinstance(numbers, list) else numbers)
+    assert printed.err

@@ -13,7 +13,7 @@ from symbayes.version import __version__
 
 if TYPE_CHECKING:
     from symbayes import analyse, data, distributions, evaluate, networks, symmetry, trees
-    from symbayes.analyse import compare
+    from symbayes.analyse import compare, diagnose
     from symbayes.draws import Draws, Run, RunError
     from symbayes.engine import (
         Diverged,
@@ -70,6 +70,7 @@ __getattr__, __dir__ = lazily(
         "analyse": "symbayes.analyse",
         "compare": "symbayes.analyse:compare",
         "data": "symbayes.data",
+        "diagnose": "symbayes.analyse:diagnose",
         "distributions": "symbayes.distributions",
         "estimate": "symbayes.engine:estimate",
         "evaluate": "symbayes.evaluate",
@@ -112,6 +113,7 @@ __all__ = [
     "analyse",
     "compare",
     "data",
+    "diagnose",
     "distributions",
     "estimate",
     "evaluate",

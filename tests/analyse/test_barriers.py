@@ -7,7 +7,7 @@ from flax import nnx
 import symbayes as sb
 from symbayes import evaluate, trees
 from symbayes.analyse import barriers
-from symbayes.analyse.barriers import _line
+from symbayes.analyse.barriers import line_between
 from symbayes.analyse.predictions import predictive_of, with_statistics
 from symbayes.engine import Opened
 from symbayes.posterior import CategoricalPredictive
@@ -85,7 +85,7 @@ def test_statistics_along_a_line_are_those_of_the_networks_there() -> None:
     two["params"]["norm"]["scale"] = -two["params"]["norm"]["scale"]
     two["stats"]["norm"]["mean"] = -two["stats"]["norm"]["mean"]
     pair = sb.Draws.from_variables(jax.tree.map(lambda a, b: np.stack([a, b])[:, None], one, two))
-    line = with_statistics(run, _line(one, two, np.array([0.25])), part)
+    line = with_statistics(run, line_between(one, two, np.array([0.25])), part)
     middle = trees.index(line.variables, (0, 0))
     hidden = x @ middle["params"]["first"]["kernel"] + middle["params"]["first"]["bias"]
     np.testing.assert_allclose(middle["stats"]["norm"]["var"], hidden[:250].var(axis=0), rtol=1e-4)

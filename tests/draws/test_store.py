@@ -316,3 +316,13 @@ def test_a_second_writer_is_refused_until_the_first_is_gone(tmp_path):
         finally:
             holder.send_signal(signal.SIGKILL)
     assert work_on(folder).finished
+
+
+@pytest.mark.parametrize(("units", "done"), [([2, 0], [False, True]), ([0, 2, 0], [False, True])])
+def test_phases_without_units_do_not_keep_a_run_from_its_end(tmp_path, units, done):
+    with Run.write(tmp_path / "run", {"units": units}) as run:
+        seen = [run.finished]
+        for unit in (1, 2):
+            run.commit({}, 0, cursor={"phase": units.index(2), "unit": unit}, state={})
+            seen.append(run.finished)
+    assert seen == [False, *done]

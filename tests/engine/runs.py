@@ -63,11 +63,11 @@ class SignalAt:
     def look(self, posterior: Any, variables: Any) -> Any:
         return variables
 
-    def update(self, memory: dict[str, Any], seen: Any) -> dict[str, Any]:
-        memory = sb.Moments().update(memory, seen)
+    def update(self, posterior: Any, memory: dict[str, Any], seen: Any) -> dict[str, Any]:
+        memory = sb.Moments().update(posterior, memory, seen)
         if memory["count"] == self._draws * HMC.chains:
             signal.raise_signal(self._number)
         return memory
 
-    def finish(self, memory: dict[str, Any]) -> dict[str, Any]:
-        return sb.Moments().finish(memory)
+    def finish(self, posterior: Any, memory: dict[str, Any]) -> dict[str, Any]:
+        return sb.Moments().finish(posterior, memory)

@@ -1,6 +1,7 @@
 """Predictions kept in a run's folder: used again, and made again whenever anything is another."""
 
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,23 @@ def test_a_damaged_file_is_made_again(run: Path, made: list[int], digits: sb.dat
     assert made == [4, 4, 4, 4]
     sb.open(run).predict(x)
     assert made == [4, 4, 4, 4], "the last one was kept whole"
+
+
+def test_predictions_of_damaged_draws_are_refused(
+    run: Path, made: list[int], digits: sb.data.Dataset, tmp_path: Path
+) -> None:
+    """Also those that are kept, since nobody else reads the draws then."""
+    x = digits.test.x[:4]
+    sb.open(run).predict(x)
+    copy = shutil.copytree(run, tmp_path / "run")
+    sb.open(copy).predict(x)
+    assert made == [4]
+    (shard,) = (copy / "draws").iterdir()
+    content = bytearray(shard.read_bytes())
+    content[-9] ^= 1
+    shard.write_bytes(content)
+    with pytest.raises(sb.RunError, match="its checksum does not match the journal"):
+        sb.open(copy).predict(x)
 
 
 def test_large_ones_are_not_kept_and_the_oldest_go_first(

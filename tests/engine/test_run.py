@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -17,8 +18,9 @@ import symbayes as sb
 from draws.folders import contents, results
 from symbayes import trees
 from symbayes.draws import Run, RunError
-from symbayes.engine import job, loop
+from symbayes.engine import job, loop, method
 
+from .play import Play
 from .runs import ENSEMBLE, FORMS, HMC, Crash, SignalAt, crash_at, run
 
 
@@ -198,6 +200,37 @@ def test_what_was_left_open_is_taken_from_the_stored_run(tiny, tmp_path):
     left_open = dataclasses.replace(HMC, trajectory=None)
     assert left_open.resolve(tiny) != HMC
     assert_same_draws(run(left_open, tiny, store=tmp_path / "run"), first)
+
+
+@dataclass(frozen=True)
+class Settings:
+    rate: float = 0.5
+
+
+@method
+class Settled(Play):
+    """A method with settings of their own kind, given or left open."""
+
+    given: Settings = Settings(0.1)
+    settings: Settings | None = None
+
+    def resolve(self, posterior):
+        return dataclasses.replace(self, settings=self.settings or Settings())
+
+
+def test_methods_may_have_dataclasses_in_them(linear, tmp_path):
+    first = Settled("walk", settings=Settings(0.25))
+    sb.run(first, linear[0], store=tmp_path / "run")
+    sb.run(dataclasses.replace(first, settings=None), linear[0], store=tmp_path / "run")
+    assert Run(tmp_path / "run").config["method"]["settings"]["rate"] == 0.25
+    with pytest.raises(RunError, match=r"method.settings.rate: 0.25 there, 0.75 now"):
+        sb.run(dataclasses.replace(first, settings=Settings(0.75)), linear[0], store=tmp_path / "run")
+
+
+def test_a_last_phase_without_units_is_finished(linear, tmp_path):
+    sb.run(Play("fit and sample", units=0), linear[0], store=tmp_path / "run")
+    assert Run(tmp_path / "run").config["units"] == [3, 0]
+    assert Run(tmp_path / "run").finished
 
 
 def test_a_run_goes_on_in_blocks_of_another_size(tiny, drawn, tmp_path, monkeypatch):

@@ -90,5 +90,7 @@ def test_bad_input_is_refused():
 def test_a_barrier_is_that_of_the_path_it_is_given() -> None:
     line = path(lambda w: float(np.cos(w["a"][0])), {"a": np.array([-2.0])}, {"a": np.array([1.0])}, steps=7)
     assert barrier(line) == barrier(line.values, line.t) > 0
+    uneven = Path(np.array([0.0, 0.1, 1.0]), np.array([0.0, 2.0, 1.0]))
+    assert barrier(uneven) == pytest.approx(1.9)
     accuracies = Path(line.t, -line.values)
     assert accuracy_drop(accuracies) == barrier(line)

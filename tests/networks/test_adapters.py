@@ -215,3 +215,19 @@ def test_a_trained_module_may_be_named_by_its_path(x: jax.Array, monkeypatch: py
     require_storable(network)
     for name, leaf in trees.flatten(network.start).items():
         np.testing.assert_array_equal(leaf, trees.flatten(from_nnx(module).start)[name])
+
+
+def test_the_first_trace_of_a_network_is_as_any_other(x: jax.Array) -> None:
+    """What is looked up once leaves nothing in the program that is being traced."""
+
+    def init(key: jax.Array, x: jax.Array) -> Any:
+        return {"w": jax.random.normal(key, (4, 2))}
+
+    network = from_functions(init, lambda params, x: x @ params["w"])
+    variables = network.init(jax.random.key(0), x)
+    first, second = (str(jax.make_jaxpr(network.apply)(variables, x)) for _ in range(2))
+    assert first == second
+    twin = from_equinox(own_networks.SmallEquinox, inputs=4, outputs=7)
+    variables = twin.init(jax.random.key(0), x)
+    first, second = (str(jax.make_jaxpr(twin.apply)(variables, x)) for _ in range(2))
+    assert first == second

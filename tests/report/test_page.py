@@ -104,7 +104,7 @@ def test_the_same_contents_give_the_same_bytes(full_page, all_figures):
 @settings(deadline=None, max_examples=40)
 def test_texts_come_back_as_they_were_and_never_as_markup(text):
     hostile = f"</td></script><script>alert('{text}')</script>\"><img src=x onerror=alert(1)>&amp;"
-    table = Table([hostile, "b"], [[hostile, 1.0]], hostile)
+    table = Table([hostile, "b"], [[hostile, 1.0]], hostile, notes={hostile: hostile})
     figure = Figure(hostile, SQUARE.format(""), hostile, hostile)
     html = page.render(hostile, hostile, [Section(hostile, hostile, [table, figure])], {hostile: hostile})
     reader = Reader(html)
@@ -112,9 +112,21 @@ def test_texts_come_back_as_they_were_and_never_as_markup(text):
     assert tags["script"] == 1
     assert tags["img"] == 0
     for tag in ("title", "h1", "h2", "th", "dt", "dd"):
-        assert hostile in [found.strip() for found in reader.within(tag)]
+        found = [each.strip() for each in reader.within(tag)]
+        assert found.count(hostile) == (2 if tag in ("dt", "dd") else found.count(hostile)) > 0
     (drawing,) = [attrs for tag, attrs in reader.elements if tag == "svg"]
     assert drawing["aria-label"].split() == hostile.split()
+
+
+def test_notes_stand_beneath_their_table():
+    table = Table(["run", "ECE"], [["a", 0.1]], "On 5 examples.", notes={"ECE": "gap of confidence"})
+    html = render_with(table, Table(["run"], [["b"]], "None."))
+    reader = Reader(html)
+    assert reader.within("dt") == ["ECE", "command"]
+    assert reader.within("dd") == ["gap of confidence", "demo"]
+    assert "gap" not in "".join(reader.within("span"))
+    first, _, rest = html.partition("gap of confidence")
+    assert (first.count("</table>"), rest.count("</table>")) == (1, 1)
 
 
 def test_cells_show_formats_missing_values_and_the_best():

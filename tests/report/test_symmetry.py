@@ -46,7 +46,8 @@ def test_the_table_of_compact_posteriors_has_every_row(findings: dict[str, Findi
     assert [row[0] for row in table.rows] == [row.name for row in compact.rows]
     assert [row[-1] for row in table.rows] == [row.scores["TV"] for row in compact.rows]
     assert "made from 8 draws and tried on 150 test examples" in table.caption
-    assert "the 8 draws that were held out" in table.caption
+    assert table.notes["agreement"] == "share of predictions equal to those of the 8 draws that were held out"
+    assert list(table.notes) == ["agreement", "TV"]
 
 
 def test_regression_is_told_in_errors_instead_of_agreements(waves: tuple[sb.Draws, sb.data.Dataset]) -> None:

@@ -14,6 +14,7 @@ def test_cells_are_written_as_on_the_page_and_missing_ones_are_dashes() -> None:
         [["one", 1234567, 0.125], ["two", None, math.nan]],
         "Two rows.",
         {"floats": ",", "share": ".1%"},
+        notes={"share": "part of the whole"},
     )
     console = Console(width=60)
     with console.capture() as captured:
@@ -21,4 +22,4 @@ def test_cells_are_written_as_on_the_page_and_missing_ones_are_dashes() -> None:
     lines = captured.get().splitlines()
     rows = [[cell.strip() for cell in line.strip("│┃").split("│")] for line in lines if "│" in line]
     assert rows == [["one", "1,234,567", "12.5%"], ["two", "–", "–"]]
-    assert lines[-1].strip() == "Two rows."
+    assert [line.strip() for line in lines[-2:]] == ["Two rows.", "share: part of the whole."]

@@ -6,9 +6,11 @@ from symbayes.analyse.bounds import Bounds
 from symbayes.analyse.compactness import Compactness, compactness, held_out
 from symbayes.analyse.compare import Comparison, compare
 from symbayes.analyse.control import prior_draws
+from symbayes.analyse.diagnosis import Diagnosis, diagnose
 from symbayes.analyse.distances import LayerDistance, distances
 from symbayes.analyse.findings import Findings, investigate
 from symbayes.analyse.mixing import Mixing, mixing
+from symbayes.analyse.pairs import Pair, Trained, align_pair, compare_pair
 from symbayes.analyse.pruning import pruned_accuracy
 from symbayes.analyse.splits import SplitScores
 from symbayes.analyse.spread import Spread
@@ -19,15 +21,21 @@ __all__ = [
     "Bounds",
     "Compactness",
     "Comparison",
+    "Diagnosis",
     "Findings",
     "LayerDistance",
     "Mixing",
+    "Pair",
     "SplitScores",
     "Spread",
+    "Trained",
+    "align_pair",
     "align_run",
     "barriers",
     "compactness",
     "compare",
+    "compare_pair",
+    "diagnose",
     "distances",
     "held_out",
     "investigate",

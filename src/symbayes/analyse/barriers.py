@@ -75,8 +75,8 @@ def barriers(
         moved = symmetry.align(jax.tree.map(lambda leaf: leaf[None], end), run.group, to=start).draws
         ends["aligned as a pair"] = (start, trees.index(moved, 0))
         for form, (a, b) in ends.items():
-            line = with_statistics(run, _line(a, b, t), examples["train"], statistics)
-            away = _swaps(run, a, _line(a, b, waypoints))
+            line = with_statistics(run, line_between(a, b, t), examples["train"], statistics)
+            away = _swaps(run, a, line_between(a, b, waypoints))
             swaps[form] = swaps.get(form, np.zeros(WAYPOINTS)) + away / len(chosen)
             for part in PARTS:
                 for what, values in scores_of_each(run, line, examples[part]).items():
@@ -98,7 +98,7 @@ def _last(draws: Draws, chain: int) -> dict[str, Any]:
     return trees.index(draws.select([chain], [len(draws) - 1]).variables, (0, 0))
 
 
-def _line(a: Any, b: Any, t: np.ndarray) -> Draws:
+def line_between(a: Any, b: Any, t: np.ndarray) -> Draws:
     """The networks (1-t) a + t b, as one chain."""
 
     def mixed(x: np.ndarray, y: np.ndarray) -> np.ndarray:

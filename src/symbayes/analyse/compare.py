@@ -27,6 +27,9 @@ from symbayes.evaluate.metrics import chosen
 from symbayes.posterior import Predictive
 from symbayes.specs import require, require_kind
 
+CEILING = "one half of the reference's draws against the other"
+"""What a row of that name shows."""
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -56,18 +59,26 @@ class Comparison:
         return [metric.name for metric in self.told]
 
     @property
-    def caption(self) -> str:
+    def title(self) -> str:
+        """On what the runs are compared, and with which of them."""
         places = f" with {'x'.join(map(str, self.positions))} positions each" if self.positions else ""
         text = f"On {self.examples:,} examples{places}."
-        if "NLL" in self.columns:
-            text += " NLL in nats."
         close = [metric.name for metric in self.told if "reference" in metric.needs]
         if close:
             named = _listed(close)
             text += (
-                f" {named[0].upper()}{named[1:]} {'is' if len(close) == 1 else 'are'} with {self.reference}; "
-                "the ceiling is one half of its draws against the other."
+                f" {named[0].upper()}{named[1:]} {'is' if len(close) == 1 else 'are'} with {self.reference}."
             )
+        return text
+
+    @property
+    def caption(self) -> str:
+        """The title, and what a reader of the numbers alone needs to know."""
+        text = self.title
+        if "NLL" in self.columns:
+            text += " NLL in nats."
+        if any("reference" in metric.needs for metric in self.told):
+            text += f" The ceiling is {CEILING}."
         return text
 
     def __repr__(self) -> str:

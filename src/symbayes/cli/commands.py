@@ -64,6 +64,10 @@ COMMANDS: dict[str, Entry] = {
         "symbayes.cli.info:Info",
         "What a run is, whether it has ended, and whether to trust it: acceptance, divergences, R-hat, ESS.",
     ),
+    "diagnose": Entry(
+        "symbayes.cli.diagnose:Diagnose",
+        "Whether the chains of runs have mixed, in functions and in weights, and what to change.",
+    ),
     "symmetries": Entry(
         "symbayes.cli.symmetry:Symmetries",
         "The weight-space symmetries of a network, found from its program.",
@@ -71,6 +75,10 @@ COMMANDS: dict[str, Entry] = {
     "align": Entry(
         "symbayes.cli.symmetry:Align",
         "Move the draws of a run by symmetries of its network until they can be compared, into a new run.",
+    ),
+    "barrier": Entry(
+        "symbayes.cli.checkpoints:Barrier",
+        "The loss between two trained networks, before and after one is aligned to the other, with a page.",
     ),
     "compact": Entry(
         "symbayes.cli.compact:Compact",

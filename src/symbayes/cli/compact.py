@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +14,7 @@ from symbayes.analyse.bounds import Bounds
 from symbayes.analyse.compactness import compactness, held_out
 from symbayes.cli.evaluate import dataset_of
 from symbayes.cli.options import OneRun, default
+from symbayes.cli.output import Json, Output
 from symbayes.distributions import largest_rank, weight_count
 from symbayes.draws import Run
 from symbayes.report.symmetry import compactness_table
@@ -38,6 +39,7 @@ class Compact:
         data: name of the dataset.
         max_draws: the most draws that are used, chosen evenly.
         max_examples: the most test examples on which networks are tried.
+        json: a file to write the numbers of the table to; - is the standard output.
     """
 
     run: OneRun
@@ -48,8 +50,10 @@ class Compact:
     data: Annotated[str | None, default("the one that the run names")] = None
     max_draws: int = 4000
     max_examples: int = Bounds.examples
+    json: Json = None
 
     def __call__(self) -> None:
+        output = Output(self.json)
         require_counts(least=0, rank=self.rank)
         require_counts(samples=self.samples, max_draws=self.max_draws, max_examples=self.max_examples)
         dataset, run = dataset_of(Run(self.run), self.data), engine.open_run(self.run)
@@ -89,8 +93,10 @@ class Compact:
                 bounds.some_examples(dataset.train, run.network),
             )
         found.gaussians["aligned" if self.align else "raw"].save(out)
-        Console().print(terminal_table(compactness_table(found)))
+        output.show(terminal_table(compactness_table(found)))
         looked, there = (d.chains * len(d) for d in (draws, run.draws))
         if looked < there:
-            print(f"{looked:,} of {there:,} draws were used, chosen evenly; more with --max-draws")
-        print(f"Gaussian of rank {self.rank}: {out}")
+            output.line(f"{looked:,} of {there:,} draws were used, chosen evenly; more with --max-draws")
+        output.line(f"Gaussian of rank {self.rank}: {out}")
+        counts = {"fitted": found.fitted, "held_out": found.held_out, "examples": found.examples}
+        output.numbers(counts | {"file": str(out), "rows": [asdict(row) for row in found.rows]})

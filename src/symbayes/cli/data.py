@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
-from rich.console import Console
 from rich.table import Table
 from tyro.conf import Positional, arg, subcommand
 
 from symbayes import data
 from symbayes.cli.groups import group
+from symbayes.cli.output import Json, Output
 from symbayes.specs import require
 
 EMBEDDED = "{} is embedded: it comes with the package, with no files to fetch or check"
@@ -19,9 +20,16 @@ Name = Positional[Annotated[str, arg(metavar="NAME")]]
 
 @dataclass(frozen=True)
 class ListData:
-    """List the datasets by name, and where their files are."""
+    """List the datasets by name, and where their files are.
+
+    Attributes:
+        json: a file to write the list to; - is the standard output.
+    """
+
+    json: Json = None
 
     def __call__(self) -> None:
+        output = Output(self.json)
         table = Table(
             caption="–: not here. `symbayes data fetch NAME` downloads it, or says which files to put where.",
             caption_justify="left",
@@ -31,7 +39,14 @@ class ListData:
         for listing in data.list_datasets():
             where = "embedded" if listing.embedded else str(listing.found_in or "–")
             table.add_row(listing.name, listing.description, where)
-        Console().print(table)
+        output.show(table)
+        if output.wanted:
+            output.numbers([_plain(listing) for listing in data.list_datasets()])
+
+
+def _plain(listing: data.Listing) -> dict[str, Any]:
+    found = None if listing.found_in is None else str(listing.found_in)
+    return dataclasses.asdict(listing) | {"found_in": found}
 
 
 @dataclass(frozen=True)

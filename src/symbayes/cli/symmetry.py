@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import jax
-from rich.console import Console
 from rich.progress import TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from tyro.conf import Positional, arg
 
 from symbayes import data, engine, networks, symmetry
 from symbayes.analyse.aligned import AlignedRun, align_run
+from symbayes.cli.checkpoints import INPUTS, Architecture, align_checkpoints
 from symbayes.cli.evaluate import dataset_of
-from symbayes.cli.options import OneRun, default
+from symbayes.cli.options import SomeRuns, default, some_words
+from symbayes.cli.output import Json, Output
 from symbayes.draws import Run
 from symbayes.engine.displays import bars
+from symbayes.specs import require
 
-INPUTS = 512
-"""Training examples on which units and losses are compared."""
 MEASURES = {
     "weights": "mean inner product",
     "activations": "mean summed correlation",
@@ -37,31 +37,50 @@ class Symmetries:
     Attributes:
         network: a network by name (see `symbayes sample hmc --help`), or the folder of a run.
         data: name of the dataset that a network by name is for.
+        json: a file to write the sizes of the group to; - is the standard output.
     """
 
     network: Positional[Annotated[str, arg(metavar="NETWORK")]]
     data: Annotated[str | None, default("digits")] = None
+    json: Json = None
 
     def __call__(self) -> None:
+        output = Output(self.json)
+        group = self._group()
+        output.line(group)
+        output.numbers(group_numbers(group))
+
+    def _group(self) -> symmetry.Symmetry:
         if (Path(self.network) / "config.json").is_file():
-            print(engine.open_run(self.network).group)
-            return
+            return engine.open_run(self.network).group
         dataset = data.load(self.data or "digits")
         x = jax.numpy.asarray(dataset.test.x[:2])
         network = networks.make(self.network, **dataset.sizes)
-        print(symmetry.discover(network.apply, network.init(jax.random.key(0), x), x))
+        return symmetry.discover(network.apply, network.init(jax.random.key(0), x), x)
+
+
+def group_numbers(group: symmetry.Symmetry) -> dict[str, float]:
+    """How large a group is."""
+    return {
+        "log10_permutations": group.log10_permutations,
+        "sign_bits": group.sign_bits,
+        "scale_dimension": group.scale_dimension,
+    }
 
 
 @dataclass(frozen=True)
 class Align:
     """Move the draws of a run by symmetries of its network until they can be compared, into a new run.
 
-    The new run predicts as the old one does, and `evaluate`, `report` and `compact` take it.
+    The new run predicts as the old one does, and `evaluate`, `report` and `compact` take it.  Or move trained
+    networks next to one: give their checkpoints, and --network.
 
     Example: symbayes align runs/hmc-digits
 
+    Example: symbayes align a.safetensors b.safetensors --network lenet --data mnist
+
     Attributes:
-        run: folder of the run.
+        runs: folder of the run; or checkpoints, of which all but the first are moved next to the first.
         to: joint brings all draws near one another; the folder of a run brings them near its mean network if
             it is aligned, else near its last draw.
         by: what is compared: weights, or what the units do on some training examples, or the loss on these
@@ -70,20 +89,39 @@ class Align:
         scale: what happens to free scales before draws are compared: smallest sum of squared weights, or
             incoming weights of norm one, or nothing.
         seed: seed of the restarts.
-        out: folder of the new run; an existing one is not overwritten.
+        out: folder of the new run, or file for the second checkpoint; what is there is not overwritten.
         data: name of the dataset; units and losses are compared on its training examples.
+        network: of checkpoints: a network by name, or one of your own as module:attribute.
+        hidden: of checkpoints: widths of the hidden layers of an mlp or a cnn.
+        option: of checkpoints: further options of the network, each as name=value.
+        json: of a run: a file to write the numbers to; - is the standard output.
     """
 
-    run: OneRun
+    runs: SomeRuns
     to: str = "joint"
     by: Literal["weights", "activations", "straight-through"] = "weights"
     restarts: int = 1
     scale: Literal["minimal-mass", "unit-norm", "none"] = "minimal-mass"
     seed: int = 0
-    out: Annotated[Path | None, default("RUN-aligned")] = None
-    data: Annotated[str | None, default("the one that the run names")] = None
+    out: Annotated[Path | None, default("RUN-aligned, or FILE-aligned.safetensors")] = None
+    data: Annotated[str | None, default("the one that the run names, or digits")] = None
+    network: Annotated[str | None, default("none: a run is aligned")] = None
+    hidden: Annotated[tuple[int, ...] | None, default("the network's own", "INT [INT ...]")] = None
+    option: Annotated[tuple[str, ...], some_words("NAME=VALUE")] = ()
+    json: Json = None
 
     def __call__(self) -> None:
+        output = Output(self.json)
+        if self.network is not None:
+            require(self.json is None, "--json is for runs: for checkpoints take symbayes barrier")
+            require(self.to == "joint", "checkpoints are moved next to the first one: leave --to out")
+            made = Architecture(self.network, self.hidden, self.option, self.data or "digits")
+            align_checkpoints(self.runs, made, self.out, self.by, self.scale, self.restarts, self.seed)
+            return
+        require(
+            len(self.runs) == 1 and not self.runs[0].is_file(),
+            "name the folder of one run; to align checkpoints, name their network with --network",
+        )
         out = self.out or self.run.with_name(self.run.resolve().name + "-aligned")
         with _Bars() as bars:
             found = align_run(
@@ -95,7 +133,11 @@ class Align:
                 seed=self.seed,
                 progress=bars,
             )
-        _show(found, self)
+        _show(found, self, output)
+
+    @property
+    def run(self) -> Path:
+        return self.runs[0]
 
     def _criterion(self) -> symmetry.Criterion:
         scale = None if self.scale == "none" else self.scale
@@ -134,16 +176,26 @@ class _Bars:
         self._progress.update(self._tasks[doing], completed=done)
 
 
-def _show(found: AlignedRun, asked: Align) -> None:
-    console = Console()
-    console.print(f"{found.group!r}", highlight=False)
+def _show(found: AlignedRun, asked: Align, output: Output) -> None:
+    output.show(f"{found.group!r}", highlight=False)
     for note in found.alignment.notes:
-        console.print(note, highlight=False)
-    console.print(_closeness_table(found, asked))
+        output.show(note, highlight=False)
+    output.show(_closeness_table(found, asked))
     if found.distances:
-        console.print(_distance_table(found))
-    print(f"aligned draws: {found.path}")
-    print(f"for a page about them: symbayes report {found.path}")
+        output.show(_distance_table(found))
+    output.line(f"aligned draws: {found.path}")
+    output.line(f"for a page about them: symbayes report {found.path}")
+    control = found.alignment.control
+    assert control is not None
+    parts = {"run": found.alignment, "control": control}
+    output.numbers(
+        {
+            "path": str(found.path),
+            "group": group_numbers(found.group),
+            "objective": {name: part.objective[[0, -1]].tolist() for name, part in parts.items()},
+            "transpositions": {name: asdict(layer) for name, layer in found.distances.items()},
+        }
+    )
 
 
 def _closeness_table(found: AlignedRun, asked: Align) -> Table:

@@ -89,7 +89,7 @@ class Target:
         dataset = self.dataset()
         require(len(dataset.train) > 0, f"{dataset.name} has a test part only, and nothing to train on")
         likelihood, sizes = self._likelihood(dataset)
-        options = sizes | dict(_option(text) for text in self.option)
+        options = sizes | dict(network_option(text) for text in self.option)
         if self.hidden is not None:
             options["hidden"] = self.hidden
         network = networks.make(self.network, **options)
@@ -165,7 +165,7 @@ def _layer(text: str, law: Callable[[float], Prior]) -> tuple[str, Prior]:
     return pattern, law(scale)
 
 
-def _option(text: str) -> tuple[str, Any]:
+def network_option(text: str) -> tuple[str, Any]:
     """A network's option from ``name=value``, where the value is JSON or else a plain word."""
     name, equals, value = text.partition("=")
     require(bool(name and equals), f"an option is written name=value, not {text!r}")

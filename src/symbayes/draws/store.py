@@ -147,9 +147,11 @@ class Run:
 
     @property
     def finished(self) -> bool:
-        """Whether all units of the last phase are done."""
+        """Whether all units of all phases are done; the last ones may have none."""
         units, cursor = self.config["units"], self.cursor
-        return cursor is not None and (cursor["phase"], cursor["unit"]) == (len(units) - 1, units[-1])
+        if cursor is None:
+            return False
+        return cursor["unit"] == units[cursor["phase"]] and not any(units[cursor["phase"] + 1 :])
 
     @property
     def metrics(self) -> list[dict[str, float]]:

@@ -254,7 +254,9 @@ class Job:
         self._require_finite(sink.blocks, {"trace": traces, "draw": variables, "statistics": statistics})
         statistics["mode"] = np.repeat(self.start.modes[:, None], count, axis=1)
         if count:
-            memories = {o.name: o.update(memories[o.name], seen[o.name]) for o in self.observers}
+            memories = {
+                o.name: o.update(self.posterior, memories[o.name], seen[o.name]) for o in self.observers
+            }
         stored = _thinned(made.first, count, self.keep)
         part = slice(stored.start, stored.stop, stored.step)
         drawn = named_arrays(variables, statistics) if stored else {}

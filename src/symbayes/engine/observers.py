@@ -40,17 +40,13 @@ class Observer(Protocol):
         """What is needed of a block: a pytree of arrays with leading axes (chain, draw)."""
         ...
 
-    def update(self, memory: Memory, seen: Any) -> Memory:
+    def update(self, posterior: Posterior, memory: Memory, seen: Any) -> Memory:
         """What is remembered after `look` has given `seen`, now as numpy arrays of draws only."""
         ...
 
-    def finish(self, memory: Memory) -> Memory:
+    def finish(self, posterior: Posterior, memory: Memory) -> Memory:
         """The result."""
         ...
-
-
-RUNNING = (evaluate.RunningPredictive, evaluate.RunningMixture)
-"""The running forms of predictives, told apart by what they remember."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,27 +61,27 @@ class Predictions:
     name: str = "predictions"
 
     def init(self, posterior: Posterior) -> Memory:
+        return _memory(self._begun(posterior))
+
+    def look(self, posterior: Posterior, variables: Any) -> list[jax.Array]:
+        return outputs(posterior.network, posterior.likelihood, variables, self.x)
+
+    def update(self, posterior: Posterior, memory: Memory, seen: list[np.ndarray]) -> Memory:
+        block = joined(seen, len(self.x))
+        running = _remembered(posterior.likelihood.running(block.shape[2:]), memory)
+        return _memory(running.update(block))
+
+    def finish(self, posterior: Posterior, memory: Memory) -> Memory:
+        return _memory(_remembered(self._begun(posterior), memory).finish())
+
+    def _begun(self, posterior: Posterior) -> Running:
+        """The running form before the first draw."""
         shape = jax.eval_shape(
             lambda key, x: posterior.likelihood.predict(posterior.network.apply(posterior.init(key), x)),
             jax.random.key(0),
             self.x,
         ).shape
-        return _memory(posterior.likelihood.running(shape))
-
-    def look(self, posterior: Posterior, variables: Any) -> list[jax.Array]:
-        return outputs(posterior.network, posterior.likelihood, variables, self.x)
-
-    def update(self, memory: Memory, seen: list[np.ndarray]) -> Memory:
-        return _memory(self._running(memory).update(joined(seen, len(self.x))))
-
-    def finish(self, memory: Memory) -> Memory:
-        return _memory(self._running(memory).finish())
-
-    @staticmethod
-    def _running(memory: Memory) -> Running:
-        kind = next(k for k in RUNNING if {field.name for field in dataclasses.fields(k)} == memory.keys())
-        plain = {name: value.item() if value.ndim == 0 else value for name, value in memory.items()}
-        return kind(**plain)  # pyright: ignore[reportArgumentType]
+        return posterior.likelihood.running(shape)
 
 
 @dataclass(frozen=True)
@@ -107,7 +103,7 @@ class Moments:
     def look(self, posterior: Posterior, variables: Any) -> Any:
         return variables
 
-    def update(self, memory: Memory, seen: Any) -> Memory:
+    def update(self, posterior: Posterior, memory: Memory, seen: Any) -> Memory:
         blocks = trees.flatten(seen)
         chains, count = next(iter(blocks.values())).shape[:2]
         updated = {"count": np.asarray(memory["count"] + chains * count)}
@@ -116,7 +112,7 @@ class Moments:
             updated |= {f"mean/{name}": running.mean, f"deviation/{name}": running.deviation}
         return updated
 
-    def finish(self, memory: Memory) -> Memory:
+    def finish(self, posterior: Posterior, memory: Memory) -> Memory:
         result = {"count": memory["count"]}
         for name in [key.removeprefix("mean/") for key in memory if key.startswith("mean/")]:
             running = self._running(memory, name)
@@ -134,3 +130,9 @@ class Moments:
 
 def _memory(value: Any) -> Memory:
     return {key: np.asarray(item) for key, item in dataclasses.asdict(value).items()}
+
+
+def _remembered(begun: Running, memory: Memory) -> Running:
+    """The running form that this is the memory of."""
+    plain = {name: value.item() if value.ndim == 0 else value for name, value in memory.items()}
+    return dataclasses.replace(begun, **plain)

@@ -39,7 +39,7 @@ def recalled(
     x: np.ndarray,
     make: Callable[[], np.ndarray],
 ) -> np.ndarray:
-    """What `make` gives for these draws and inputs, or what it gave before."""
+    """What `make` gives for these draws and inputs, or what it gave before; damaged draws are refused."""
     shards = [segment for segment in draws.segments if isinstance(segment, ShardSegment)]
     if len(shards) < len(draws.segments):
         return make()
@@ -59,6 +59,7 @@ def _described(
     shards: list[ShardSegment], network: Network, likelihood: Likelihood, x: np.ndarray
 ) -> Iterator[files.Buffer]:
     for shard in shards:
+        shard.file.verify()
         yield f"{shard.file.sha256} {shard.draws};".encode()
     # The program rather than the network's name: what a function of the user's own computes may change.
     _, program = traced(network, x.shape[1:], x.dtype)

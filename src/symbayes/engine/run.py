@@ -128,7 +128,7 @@ def _work(job: Job, into: Sink, store: str | Path | None, progress: bool | None)
                 raise Stopped(_stopped_message(meter.share, store))
     # Also of a run that had ended already: it may have been killed before it came to this.
     for observer in job.observers:
-        into.save_observed(observer.name, observer.finish(job.memories[observer.name]))
+        into.save_observed(observer.name, observer.finish(job.posterior, job.memories[observer.name]))
 
 
 def _grows(job: Job) -> list[str]:
@@ -147,9 +147,11 @@ def _resolved(method: Method, posterior: Posterior, store: str | Path | None) ->
     stored = earlier.config.get("method", {})
     if not earlier.blocks or stored.get("kind") != type(method).__name__:
         return resolved
-    fields = specs.decode({key: value for key, value in stored.items() if key != "kind"}, {})
+    kinds = {type(value).__name__: type(value) for value in vars(resolved).values()}
     left_open = {
-        name: fields[name] for name in fields if getattr(method, name, 0) is None and fields[name] is not None
+        name: specs.decode(value, kinds)
+        for name, value in stored.items()
+        if getattr(method, name, 0) is None and value is not None
     }
     return dataclasses.replace(resolved, **left_open)  # type: ignore[type-var]
 

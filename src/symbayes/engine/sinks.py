@@ -138,10 +138,13 @@ def sink(
     elif crew.leads:
         with Run.write(store, config, grows) as run:
             crew.said(run.blocks)
+            crew.gathered("ready", True)  # One that could not open it says so here, and not amid a block.
             yield run
             crew.said()  # The others may read it now.
     else:
-        yield Follower(store, crew.said())
+        follower = Follower(store, crew.said())
+        crew.gathered("ready", True)
+        yield follower
         crew.said()
 
 

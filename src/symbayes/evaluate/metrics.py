@@ -49,7 +49,7 @@ METRICS: tuple[Metric, ...] = (
         format=".3f",
         better="lower",
         paper="Good (1952)",
-        description="mean negative log probability of the labels, in nats; below 1.2e-38 counts as that",
+        description="mean negative log probability of the labels, in nats",
     ),
     Metric(
         name="Brier",

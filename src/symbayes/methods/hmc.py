@@ -60,7 +60,7 @@ class HMC(Method):
     """Full-batch Hamiltonian Monte Carlo (Neal 2011): exact up to its Monte-Carlo error.
 
     Attributes:
-        step_size: of the leapfrog integrator; by default found by trial.  With `adapt`, where adaptation
+        step_size: step of the leapfrog integrator; by default found by trial.  With `adapt`, where adaptation
             begins.  In units of the prior's standard deviations where these differ between parameters, and of
             the estimated ones with a diagonal mass.
         trajectory: length of a trajectory, step size times number of steps; by default a quarter of

@@ -35,7 +35,7 @@ class MALA(Method):
     """Metropolis-adjusted Langevin dynamics (Roberts & Tweedie 1996): exact up to its Monte-Carlo error.
 
     Attributes:
-        step_size: of a proposal, the standard deviation of its noise; by default found by trial.  With
+        step_size: standard deviation of a proposal's noise; by default found by trial.  With
             `adapt`, where adaptation begins.  In units of the prior's standard deviations where these differ
             between parameters.
         thin: steps from one draw to the next.

@@ -1,5 +1,6 @@
 """What is sampled: reference networks (Flax NNX), and adapters for one's own."""
 
+from symbayes.networks import checkpoints
 from symbayes.networks.activations import Activation
 from symbayes.networks.adapters import from_functions, from_name, from_nnx, require_storable
 from symbayes.networks.alexnet import AlexNet, alexnet
@@ -29,6 +30,7 @@ __all__ = [
     "ResNetFRN",
     "Transformer",
     "alexnet",
+    "checkpoints",
     "cnn",
     "cnn_lstm",
     "from_equinox",

@@ -107,8 +107,12 @@ class FunctionNetwork:
 @functools.lru_cache(maxsize=256)
 def _template(spec: FromFunctions, shape: tuple[int, ...], dtype: Any) -> Any:
     """The functions' own form of the parameters, without computing anything."""
-    init = functools.partial(imports.call, spec.init, spec.options)
-    return jax.eval_shape(init, jax.random.key(0), jax.ShapeDtypeStruct(shape, dtype))
+
+    def init(x: jax.Array) -> Any:
+        # The key is made in here, or a program that is being traced would hold it.
+        return imports.call(spec.init, spec.options, jax.random.key(0), x)
+
+    return jax.eval_shape(init, jax.ShapeDtypeStruct(shape, dtype))
 
 
 @dataclass(frozen=True)

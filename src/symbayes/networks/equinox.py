@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -124,6 +125,14 @@ def _equinox() -> ModuleType:
     return equinox
 
 
+def deserialised(network: EquinoxNetwork, path: Path) -> Any:
+    """The arrays of the module that ``eqx.tree_serialise_leaves`` wrote."""
+    try:
+        return _arrays(_equinox().tree_deserialise_leaves(path, network.spec.make(jax.random.key(0))))
+    except (RuntimeError, ValueError, EOFError) as error:
+        raise ValueError(f"{path} holds another module than {network.spec.constructor} ({error})") from error
+
+
 def _arrays(module: Any) -> Any:
     return _equinox().filter(module, _equinox().is_array)
 
@@ -131,4 +140,5 @@ def _arrays(module: Any) -> Any:
 @functools.lru_cache(maxsize=256)
 def _template(spec: FromEquinox) -> Any:
     """The module with abstract arrays, without computing anything."""
-    return _equinox().filter_eval_shape(spec.make, jax.random.key(0))
+    # The key is made in there, or a program that is being traced would hold it.
+    return _equinox().filter_eval_shape(lambda: spec.make(jax.random.key(0)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from symbayes.analyse import Comparison
+from symbayes.analyse.compare import CEILING
 from symbayes.evaluate import Metric
 from symbayes.report.contents import Table
 from symbayes.report.words import listed
@@ -11,14 +12,14 @@ from symbayes.report.words import listed
 def comparison_table(comparison: Comparison) -> Table:
     """A row for every run; below it what the columns mean."""
     told = comparison.told
-    meanings = "; ".join(f"{metric.name}: {metric.description}" for metric in told)
+    ceiling = {"ceiling": CEILING} if any(name.startswith("ceiling: ") for name in comparison.rows) else {}
     return Table(
         columns=["run", *comparison.columns],
         rows=[
             [name, *(row.get(column) for column in comparison.columns)]
             for name, row in comparison.rows.items()
         ],
-        caption=f"{comparison.caption} {meanings}.",
+        caption=comparison.title,
         formats={metric.name: metric.format for metric in told},
         # The ceiling stands in the columns of agreement, and is no run that could be best.
         best={
@@ -26,6 +27,7 @@ def comparison_table(comparison: Comparison) -> Table:
             for metric in told
             if isinstance(metric.better, str) and "reference" not in metric.needs
         },
+        notes={metric.name: metric.description for metric in told} | ceiling,
     )
 
 

@@ -17,7 +17,8 @@ class Table:
     """Rows under named columns; the first column names the row.
 
     ``formats`` gives a format specification per column (``".1%"``); ``best`` says of a column
-    whether its higher or its lower values are better, and marks the best ones.
+    whether its higher or its lower values are better, and marks the best ones; ``notes`` say
+    beneath the table what words in it mean.
     """
 
     columns: Sequence[str]
@@ -25,6 +26,7 @@ class Table:
     caption: str
     formats: Mapping[str, str] = field(default_factory=dict)
     best: Mapping[str, Literal["higher", "lower"]] = field(default_factory=dict)
+    notes: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.columns or len(set(self.columns)) != len(self.columns):

@@ -86,6 +86,7 @@ class _ShownTable:
     caption: str
     columns: list[tuple[str, bool]]
     rows: list[list[_ShownCell]]
+    notes: Mapping[str, str]
     is_table: bool = True
 
 
@@ -120,7 +121,7 @@ def _show_table(table: Table, number: int) -> _ShownTable:
         shown_columns.append((column, numeric and index > 0))
         cells_by_column.append(cells)
     rows = [list(row) for row in zip(*cells_by_column, strict=True)]
-    return _ShownTable(f"table-{number}", number, table.caption, shown_columns, rows)
+    return _ShownTable(f"table-{number}", number, table.caption, shown_columns, rows, table.notes)
 
 
 def _best_text(values: Sequence[Cell], texts: Sequence[str], direction: str | None) -> str | None:

@@ -144,7 +144,7 @@ def _least_sure(shown: Shown) -> Figure | None:
     if shown.x.ndim != 4 or shown.x.shape[-1] not in (1, 3):
         return None
     probs = {name: predictive.mean[shown.unsure] for name, predictive in shown.predictives.items()}
-    names = list(shown.data.class_names)
+    names = list(shown.data.class_names) or [str(label) for label in range(shown.target.mean.shape[-1])]
     return figures.uncertain_images(shown.x[shown.unsure], probs, shown.y[shown.unsure], names)
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from symbayes.analyse import Comparison
 from symbayes.analyse.bounds import Bounds
 from symbayes.analyse.compare import compare_predictives, opened_by_name
+from symbayes.analyse.diagnosis import Diagnosis
 from symbayes.analyse.findings import Findings, investigate
 from symbayes.analyse.mixing import FORMATS as MIXING_FORMATS
 from symbayes.analyse.mixing import mixing
@@ -175,17 +176,19 @@ class Report:
         lead = "Every run on the same test examples, draws averaged."
         told = [metric for metric in self.comparison.told if metric.better is not None]
         if told:
-            lead += f" Good are {good(told)}; the best is shaded."
+            lead += f" Look for {good(told)}; the best is shaded."
         return Section("Side by side", lead, items)
 
     def _mixing(self) -> list[Section]:
         items: list[Table | Figure] = []
-        weight, function, rows = {}, {}, []
+        weight, function, rows, told = {}, {}, [], []
         for name, run in self.runs.items():
             items += _traces(name, run)
             found = mixing(run, self.predictives[name], self.bounds.weights)
             if found:
                 weight[name], function[name] = found["weights"].rhat, found["predictions"].rhat
+                values = {space: mixed.values for space, mixed in found.items()}
+                told.append(f"{name}: {' '.join(Diagnosis.of(run.draws, values).verdict)}")
             for space, mixed in found.items():
                 rows.append([f"{name}, {SPACES[space]}", *mixed.numbers().values()])
         if weight:
@@ -198,7 +201,7 @@ class Report:
             "the space of weights and in the space of predictions. Permuted neurons are different points "
             "in the first and the same point in the second."
         )
-        return [Section("Have the chains mixed?", lead, items)]
+        return [Section("Have the chains mixed?", "\n\n".join([lead, *told]), items)]
 
 
 @dataclass(frozen=True, repr=False)

@@ -107,12 +107,12 @@ def _spread_table(found: Findings) -> Table:
         if spread.rhat is not None:
             row += [float(np.nanmedian(spread.rhat)), float(np.mean(spread.rhat < 1.1))]
         rows.append(row)
-    caption = (
-        "What alignment does to the draws, and to as many draws of the prior. The cosine is the mean inner "
-        "product of two draws over their mean squared length; sigma is a weight's standard deviation over "
-        "all draws."
-    )
-    return Table(columns, rows, caption, formats)
+    notes = {
+        "cosine of two": "mean inner product of two draws over their mean squared length",
+        "sigma": "standard deviation of a weight over all draws",
+    }
+    caption = "What alignment does to the draws, and to as many draws of the prior."
+    return Table(columns, rows, caption, formats, notes=notes)
 
 
 def _distance_table(found: Findings) -> Table:
@@ -122,15 +122,18 @@ def _distance_table(found: Findings) -> Table:
         for name, layer in found.distances.items()
     ]
     known = [i for i in range(len(columns)) if any(row[i] is not None for row in rows)]
-    caption = (
-        "How many swaps of two units lead from the order of one draw to that of another (number of "
-        "transpositions, mean over pairs of draws). A random order of n units is n minus the n-th harmonic "
-        "number away."
-    )
-    if "within a chain" in (columns[i] for i in known):
-        caption += " Within a chain, the two draws are half its length apart."
     shown = [columns[i] for i in known]
-    return Table(shown, [[row[i] for i in known] for row in rows], caption, dict.fromkeys(shown[2:], ",.1f"))
+    meanings = {
+        "within a chain": "between two draws that are half its length apart",
+        "random order": "between two random orders of n units: n minus the n-th harmonic number",
+    }
+    return Table(
+        shown,
+        [[row[i] for i in known] for row in rows],
+        "How many swaps of two units lead from the order of one draw to that of another, mean over pairs.",
+        dict.fromkeys(shown[2:], ",.1f"),
+        notes={word: meaning for word, meaning in meanings.items() if word in shown},
+    )
 
 
 def _rhat(found: Findings) -> Figure:
@@ -214,9 +217,9 @@ def _order(found: Barriers) -> Figure:
 
 
 CLOSENESS = {
-    "agreement": "agreement (share of equal predictions)",
-    "mean-distance": "mean-distance (of the means, in standard deviations)",
-    "TV": "TV (total variation)",
+    "agreement": "share of predictions equal to those of {}",
+    "mean-distance": "distance from the means of {}, in their standard deviations",
+    "TV": "total variation from the predictive of {}",
 }
 
 
@@ -224,13 +227,13 @@ def compactness_table(found: Compactness) -> Table:
     """A row for every compact posterior."""
     columns = found.columns
     caption = f"Everything is made from {found.fitted:,} draws and tried on {found.examples:,} test examples."
-    told = " and ".join(words for name, words in CLOSENESS.items() if name in columns)
-    caption += f" With the predictive of the {found.held_out:,} draws that were held out: {told}."
+    others = f"the {found.held_out:,} draws that were held out"
     return Table(
         columns=["posterior", "floats stored", *columns],
         rows=[[row.name, row.floats, *(row.scores.get(c) for c in columns)] for row in found.rows],
         caption=caption,
         formats={"floats stored": ",", **{column: FORMATS[column] for column in columns}},
+        notes={name: words.format(others) for name, words in CLOSENESS.items() if name in columns},
     )
 
 

@@ -12,8 +12,9 @@ MISSING = "–"
 
 
 def terminal_table(table: Table) -> TerminalTable:
-    """The same rows under the same columns, with the caption below."""
-    shown = TerminalTable(caption=table.caption, caption_justify="left")
+    """The same rows under the same columns, with the caption and the notes below."""
+    notes = [f"{word}: {meaning}." for word, meaning in table.notes.items()]
+    shown = TerminalTable(caption="\n".join([table.caption, *notes]), caption_justify="left")
     for number, column in enumerate(table.columns):
         shown.add_column(column, justify="right" if number else "left")
     for row in table.rows:

@@ -25,6 +25,8 @@ P = TypeVar("P", bound="Predictive")
 class Running(Protocol):
     """A predictive that is accumulated over blocks of draws: a frozen dataclass of arrays and numbers."""
 
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
     def update(self, block: Any) -> Running:
         """Take in a block of what the likelihood predicts, all leading axes being draws."""
         ...

@@ -1,0 +1,56 @@
+"""A trained Equinox module, and an ensemble around it: draws of the posterior near its weights."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+import symbayes as sb
+
+
+def train(data: sb.data.Dataset, steps: int) -> eqx.nn.MLP:
+    """As you would without symbayes."""
+    module = eqx.nn.MLP(64, 10, width_size=16, depth=1, key=jax.random.key(0))
+    x, y = jnp.asarray(data.train.x).reshape(-1, 64), jnp.asarray(data.train.y)
+    optimizer = optax.adam(1e-2)
+
+    @eqx.filter_value_and_grad
+    def loss(module: eqx.nn.MLP) -> jax.Array:
+        return optax.softmax_cross_entropy_with_integer_labels(jax.vmap(module)(x), y).mean()
+
+    @eqx.filter_jit
+    def step(module: eqx.nn.MLP, state: optax.OptState) -> tuple[eqx.nn.MLP, optax.OptState]:
+        _, gradient = loss(module)
+        updates, state = optimizer.update(gradient, state)
+        return eqx.apply_updates(module, updates), state
+
+    state = optimizer.init(eqx.filter(module, eqx.is_array))
+    for _ in range(steps):
+        module, state = step(module, state)
+    return module
+
+
+def main(steps: int = 150, burn_in: int = 20, draws: int = 50) -> sb.Draws:
+    data = sb.data.load("digits")
+    trained = train(data, steps)
+
+    # --8<-- [start:posterior]
+    # The module sees one flat example; a trained instance is a network and a start.
+    flat = [sb.data.Examples(part.x.reshape(-1, 64), part.y) for part in (data.train, data.test)]
+    network = sb.networks.from_equinox(trained)
+    posterior = sb.Posterior(network, sb.likelihoods.Categorical(), sb.priors.Normal(0.5), flat[0])
+    method = sb.HMC(step_size=5e-3, trajectory=0.1, burn_in=burn_in, draws=draws, chains=2)
+    found = sb.run(method, posterior)  # begins at the module's weights
+    # --8<-- [end:posterior]
+
+    predictive = posterior.predict(found, flat[1].x)
+    alone = np.argmax(jax.vmap(trained)(jnp.asarray(flat[1].x)), axis=1)
+    print(f"accuracy of the module: {np.mean(alone == flat[1].y):.1%}")
+    print(f"accuracy of the draws: {sb.evaluate.accuracy(predictive.mean, flat[1].y):.1%}")
+    print(f"most unsure, by mutual information: {predictive.mutual_information.max():.2f} nats")
+    return found
+
+
+if __name__ == "__main__":
+    main()

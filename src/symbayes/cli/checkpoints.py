@@ -1,0 +1,156 @@
+"""`symbayes barrier`, and `symbayes align` of checkpoints: networks that were trained elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import jax
+from rich.console import Console
+from tyro.conf import Positional, arg
+
+from symbayes import data, networks, symmetry, trees
+from symbayes.analyse.bounds import Bounds
+from symbayes.analyse.pairs import Trained, align_pair, compare_pair
+from symbayes.analyse.predictions import Statistics
+from symbayes.cli.options import default, require_file, some_words
+from symbayes.cli.output import Json, Output
+from symbayes.cli.target import network_option
+from symbayes.posterior import likelihoods
+from symbayes.report.pairs import pair_tables, write_pair
+from symbayes.report.terminal import terminal_table
+from symbayes.specs import require
+
+INPUTS = 512
+"""Training examples on which units and losses are compared."""
+By = Literal["weights", "activations", "straight-through"]
+Scale = Literal["minimal-mass", "unit-norm", "none"]
+TwoFiles = Positional[Annotated[tuple[Path, Path], arg(metavar="FILE FILE", help_behavior_hint="(required)")]]
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """What was trained, and on what.
+
+    Attributes:
+        network: a network by name (see `symbayes sample hmc --help`), or one of your own as module:attribute.
+        hidden: widths of the hidden layers of an mlp or a cnn.
+        option: further options of the network, each as name=value.
+        data: the dataset whose inputs the network takes; losses are measured on it.
+    """
+
+    network: str = "mlp"
+    hidden: Annotated[tuple[int, ...] | None, default("the network's own", "INT [INT ...]")] = None
+    option: Annotated[tuple[str, ...], some_words("NAME=VALUE")] = ()
+    data: str = "digits"
+
+    def load(self, paths: Sequence[Path]) -> tuple[Trained, data.Dataset]:
+        """The networks of these checkpoints, and the dataset."""
+        dataset = data.load(self.data)
+        options = dataset.sizes | dict(network_option(text) for text in self.option)
+        if self.hidden is not None:
+            options["hidden"] = self.hidden
+        law = likelihoods.Gaussian(1.0) if dataset.classes is None else likelihoods.Categorical()
+        return Trained.load(paths, networks.make(self.network, **options), law, dataset), dataset
+
+
+@dataclass(frozen=True)
+class Barrier:
+    """The loss between two trained networks, before and after one is aligned to the other, with a page.
+
+    Example: symbayes barrier a.pt b.pt --network lenet --data mnist --out page.html
+
+    Attributes:
+        files: two checkpoints: PyTorch's state dict (.pt), .safetensors, .npz, folders of orbax, or .eqx.
+        by: what is compared to align them: weights, or what the units do on some training examples, or the
+            loss on these half-way between the two.
+        scale: what happens to free scales before: smallest sum of squared weights, incoming weights of norm
+            one, or nothing.
+        restarts: how many starts are tried; the best is kept.
+        seed: seed of the restarts.
+        statistics: of normalisers between the two: computed again on training examples, or interpolated.
+        steps: places on the line.
+        max_examples: the most training and test examples on which networks are tried.
+        merged: a file for the network half-way, in the form of the first checkpoint.
+        out: the HTML file to write.
+        json: a file to write the numbers to; - is the standard output.
+    """
+
+    files: TwoFiles
+    architecture: Architecture = field(default_factory=Architecture)
+    by: By = "weights"
+    scale: Scale = "minimal-mass"
+    restarts: int = 1
+    seed: int = 0
+    statistics: Statistics = "recompute"
+    steps: int = Bounds.steps
+    max_examples: int = Bounds.examples
+    merged: Annotated[Path | None, default("none")] = None
+    out: Annotated[Path | None, default("none")] = None
+    json: Json = None
+
+    def __call__(self) -> None:
+        for option, path in (("--merged", self.merged), ("--out", self.out)):
+            require_file(option, path)
+        output = Output(self.json)
+        trained, dataset = self.architecture.load(self.files)
+        with Console(stderr=True).status("aligning"):
+            pair = compare_pair(
+                trained,
+                dataset,
+                by=criterion(self.by, self.scale, trained, dataset),
+                restarts=self.restarts,
+                seed=self.seed,
+                bounds=Bounds(steps=self.steps, examples=self.max_examples),
+                statistics=self.statistics,
+            )
+        for table in pair_tables(pair):
+            output.show(terminal_table(table))
+        output.line(f"transpositions that aligned the second: {pair.transpositions['total']:,}")
+        if self.merged is not None:
+            output.line(_export(pair.merged, self.merged, self.files[0], trained))
+        if self.out is not None:
+            names = (self.files[0].name, self.files[1].name)
+            output.line(f"page: {write_pair(pair, names, dataset.name, self.out).resolve().as_uri()}")
+        output.numbers(pair.numbers())
+
+
+def align_checkpoints(
+    paths: Sequence[Path],
+    architecture: Architecture,
+    out: Path | None,
+    by: By,
+    scale: Scale,
+    restarts: int,
+    seed: int,
+) -> None:
+    """Write every checkpoint but the first in the order of the first's units, in its own form."""
+    require(len(paths) > 1, "to align checkpoints takes two: the others are moved next to the first")
+    require(out is None or len(paths) == 2, "--out names one file, for the second of two checkpoints")
+    outs = [out or path.with_name(f"{path.stem}-aligned.safetensors") for path in paths[1:]]
+    trained, dataset = architecture.load(paths)
+    found = align_pair(trained, criterion(by, scale, trained, dataset), restarts, seed)
+    swaps = symmetry.transpositions(found.elements)["total"]
+    for number, (path, target) in enumerate(zip(paths[1:], outs, strict=True)):
+        print(f"{path}: {int(swaps[number]):,} transpositions from the order of {paths[0]}")
+        print(_export(trees.index(found.draws, number), target, path, trained))
+
+
+def criterion(by: By, scale: Scale, trained: Trained, dataset: data.Dataset) -> symmetry.Criterion:
+    """What is compared."""
+    form = None if scale == "none" else scale
+    if by == "weights":
+        return symmetry.Weights(form)
+    some = dataset.train[:INPUTS]
+    if by == "activations":
+        return symmetry.Activations(trained.network.apply, jax.numpy.asarray(some.x), form)
+    return symmetry.StraightThrough(trained.losses(some), scale=form)
+
+
+def _export(variables: Any, path: Path, like: Path, trained: Trained) -> str:
+    # A file of Equinox has no names: what is written then has ours.
+    named = {} if like.suffix == ".eqx" or like.is_dir() else {"like": like}
+    networks.checkpoints.export(variables, path, network=trained.network, example=trained.example, **named)
+    return f"written: {path}"

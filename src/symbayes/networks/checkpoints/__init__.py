@@ -1,0 +1,6 @@
+"""Trained networks from files of PyTorch, safetensors, orbax, Equinox and NumPy, and back."""
+
+from symbayes.networks.checkpoints.exchange import export, load
+from symbayes.networks.checkpoints.formats import CheckpointError, read
+
+__all__ = ["CheckpointError", "export", "load", "read"]

@@ -1,0 +1,111 @@
+"""From a checkpoint to the variables of a network, and back into the form of the checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from symbayes import trees
+from symbayes.draws import files
+from symbayes.networks import pytrees
+from symbayes.networks.checkpoints.formats import CheckpointError, read
+from symbayes.networks.checkpoints.layouts import torch_layout
+from symbayes.networks.equinox import EquinoxNetwork, deserialised
+from symbayes.networks.network import Network, Variables
+from symbayes.networks.traced import traced
+
+
+def load(path: str | Path, network: Network, example: Any) -> Variables:
+    """The variables of a network that a checkpoint holds.
+
+    Where the names of the checkpoint are those of the variables (with dots or slashes), as in a port of one's
+    own, it is taken as it is; else it is read as a state dict of PyTorch, layer by layer.
+
+    Args:
+        path: a checkpoint of any format that `read` takes, or an ``.eqx`` file of Equinox.
+        network: whose variables they are.
+        example: inputs, or their shape with an axis over examples first.
+    """
+    if Path(path).suffix == ".eqx":
+        if not isinstance(network, EquinoxNetwork):
+            raise CheckpointError(
+                f"{path} is of Equinox: name its module, as in --network package.module:Class"
+            )
+        return {"params": pytrees.to_named(deserialised(network, Path(path))), "stats": {}}
+    arrays, (shape, dtype) = read(path), _form(example)
+    variables, _ = traced(network, shape, dtype)
+    wanted = trees.shapes(variables)
+    direct = _direct(arrays, wanted)
+    if direct is None:
+        layout = torch_layout(network, arrays, shape, dtype)
+        direct = {leaf.variable: leaf.ours(arrays[leaf.array]) for leaf in layout}
+    return trees.like(variables, {name: np.ascontiguousarray(direct[name]) for name in wanted})
+
+
+def export(
+    variables: Variables,
+    path: str | Path,
+    *,
+    like: str | Path | None = None,
+    network: Network | None = None,
+    example: Any = None,
+) -> Path:
+    """Write variables as a ``.safetensors`` or ``.npz`` file, in their own names or `like` a checkpoint.
+
+    With `like` (and the network and inputs that `load` takes) the file has the names and layouts of that
+    checkpoint, for the program that wrote it: ``model.load_state_dict(safetensors.torch.load_file(path))``.
+    """
+    path, flat = Path(path), {name: np.asarray(leaf) for name, leaf in trees.flatten(variables).items()}
+    if path.suffix not in (".safetensors", ".npz"):
+        raise CheckpointError(f"checkpoints are written as .safetensors or .npz, not {path.name}")
+    files.require_new(path)
+    if like is not None:
+        if network is None or example is None:
+            raise TypeError("to write like a checkpoint, give the network and inputs too")
+        flat = _in_form_of(like, flat, network, *_form(example))
+    files.make_folders(path.parent)
+    if path.suffix == ".npz":
+        with open(path, "xb") as file:
+            np.savez(file, allow_pickle=False, **flat)  # pyright: ignore[reportArgumentType]
+    else:
+        files.write_bytes(path, *files.pack(flat))
+    return path
+
+
+def _in_form_of(
+    like: str | Path, flat: dict[str, np.ndarray], network: Network, shape: tuple[int, ...], dtype: Any
+) -> dict[str, np.ndarray]:
+    arrays = read(like)
+    named = _direct({name: np.asarray(name) for name in arrays}, dict.fromkeys(flat, ()))
+    if named is not None and all(arrays[str(named[name])].shape == leaf.shape for name, leaf in flat.items()):
+        found = {str(named[name]): leaf for name, leaf in flat.items()}
+    else:
+        layout = torch_layout(network, arrays, shape, dtype)
+        found = {leaf.array: leaf.theirs(flat[leaf.variable]) for leaf in layout}
+    # Counters and the like go along.
+    return {name: found.get(name, array) for name, array in arrays.items()}
+
+
+def _direct(
+    arrays: Mapping[str, np.ndarray], wanted: Mapping[str, tuple[int, ...]]
+) -> dict[str, np.ndarray] | None:
+    """The arrays by the names of variables, if names and shapes are those already."""
+    given = {name.replace(".", "/"): array for name, array in arrays.items()}
+    for collection in ("", "params/"):
+        found = {f"{collection}{name}": array for name, array in given.items()}
+        if found.keys() == wanted.keys() and all(
+            found[name].shape == shape for name, shape in wanted.items()
+        ):
+            return found
+    return None
+
+
+def _form(example: Any) -> tuple[tuple[int, ...], Any]:
+    """The shape of one input, and its type."""
+    if isinstance(example, tuple):
+        return example[1:], np.dtype(np.float32)
+    array = np.asarray(example)
+    return array.shape[1:], array.dtype

@@ -1,0 +1,43 @@
+"""What is done to the pages when the documentation is built, where its tools are installed."""
+
+import importlib.util
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from shown_code import ROOT
+
+
+@pytest.fixture(scope="module")
+def hooks() -> ModuleType:
+    pytest.importorskip("latex2mathml")
+    pytest.importorskip("mkdocs")
+    spec = importlib.util.spec_from_file_location("hooks", ROOT / "docs/hooks.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_formulas_become_mathml_and_code_stays(hooks: ModuleType) -> None:
+    page = "With $w^2$ and `cost $5$`:\n\n$$\n\\frac{a}{b}\n$$\n\n```console\n$ symbayes demo\n$ ls\n```\n"
+    made = hooks.on_page_markdown(page)
+    assert made.count("<math") == 2
+    assert "<msup>" in made
+    assert "<mfrac>" in made
+    assert 'display="block"' in made
+    assert "`cost $5$`" in made
+    assert "$ symbayes demo\n$ ls\n" in made
+
+
+def test_prices_and_shell_variables_are_no_formulas(hooks: ModuleType) -> None:
+    for text in ("it costs $5 and then $6", "the folder $HOME and $OUT"):
+        assert "<math" not in hooks.on_page_markdown(text)
+
+
+def test_nothing_is_fetched_for_the_search(hooks: ModuleType) -> None:
+    script = f'<script src="{hooks.SHIM}"></script>'
+    page = SimpleNamespace(url="how-to/devices.html")
+    assert hooks.on_post_page(script, page=page) == '<script src="../assets/worker.js"></script>'
+    assert (ROOT / "docs/assets/worker.js").is_file()

@@ -224,8 +224,9 @@ def test_a_block_on_many_devices_is_that_on_one(row: Row, posterior: sb.Posterio
     made = []
     for on, where in ((posterior, None), (placement.place_posterior(posterior, mesh), mesh)):
         working = job(row.meshed or row.method, on, mesh=where)
-        state, plan = working.begin(0, working.start.left)
-        block = working.advance(0, Cursor(), state, plan)
+        first = next(number for number, phase in enumerate(working.phases) if phase.units)
+        state, plan = working.begin(first, working.start.left)
+        block = working.advance(first, Cursor(first), state, plan)
         made.append((block.state, block.record))
     assert all(len(leaf.sharding.device_set) == 8 for leaf in jax.tree.leaves(made[1][0].chain))
     expected, actual = (states.to_arrays((state.chain, record)) for state, record in made)

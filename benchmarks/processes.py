@@ -147,6 +147,7 @@ def seconds() -> dict[str, Any]:
         def run(method: Any, store: Path, posterior: Any = posterior, mesh: Any = mesh) -> None:
             store = Path(everyone().said(str(store)))
             sb.run(method, posterior, store=store, mesh=mesh, block_steps=STEPS, progress=False)
+            everyone().gathered("done", True)  # The folder goes when all have read it.
 
         found[name] = round(interleaved({"run": lambda: _stored(run, method)}, 2)["run"], 3)  # noqa: B023
     return found

@@ -140,7 +140,7 @@ def test_traces_hold_one_number_of_each_chain_and_unit(tiny, tmp_path, name, sto
         assert (tmp_path / "run/traces").is_dir()
         jax.tree.map(np.testing.assert_array_equal, Run(tmp_path / "run").traces, traces)
     if isinstance(method, sb.HMC):
-        names = {"acceptance", "accepted", "divergent", "energy", "log_likelihood", "step_size"}
+        names = {"acceptance", "accepted", "divergent", "energy", "kinetic", "log_likelihood", "step_size"}
         assert traces.keys() == names == drawn.stats.keys() - {"mode"}
         for key, trace in traces.items():
             assert trace.shape == (method.chains, method.burn_in + method.draws)
@@ -406,9 +406,9 @@ def test_saving_gives_way_to_computing(tiny, monkeypatch):
     seen = []
     update = sb.Moments.update
 
-    def noted(observer, memory, block):
+    def noted(observer, posterior, memory, block):
         seen.append(os.getpriority(os.PRIO_PROCESS, 0))
-        return update(observer, memory, block)
+        return update(observer, posterior, memory, block)
 
     monkeypatch.setattr(sb.Moments, "update", noted)
     before = os.getpriority(os.PRIO_PROCESS, 0)

@@ -64,7 +64,7 @@ def test_hmc_finds_the_noise():
         sb.priors.PerLayer({"noise/*": sb.priors.Normal(1.0)}, rest=sb.priors.Normal(1.0)),
         sb.data.Examples(x, y),
     )
-    drawn = sb.run(sb.HMC(0.05, trajectory=0.3, burn_in=50, draws=100, chains=2), posterior)
+    drawn = sb.run(sb.HMC(0.02, trajectory=0.3, burn_in=300, draws=200, chains=4), posterior)
     scales = 0.2 * np.exp(drawn.variables["params"]["noise"]["log_scale"])
     assert abs(scales.mean() - 0.4) < 0.03, SEED
     assert 0.4 * scales.std() < 0.4 / np.sqrt(800) < 3 * scales.std(), SEED

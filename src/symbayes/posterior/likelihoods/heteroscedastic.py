@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
-from symbayes import evaluate
-from symbayes.posterior.likelihoods.likelihood import over_positions, require_finite, shape_words
-from symbayes.posterior.likelihoods.normal import GaussianPredictive, log_normal
+from symbayes.posterior.likelihoods.scaled import MeansAndScales
 from symbayes.pytrees import pytree
-from symbayes.specs import require, require_positive
+from symbayes.specs import require_positive
 
 
 @pytree
 @dataclass(frozen=True)
-class HeteroscedasticGaussian:
+class HeteroscedasticGaussian(MeansAndScales):
     """Real targets whose mean and noise scale both are the network's: ``N(m, (floor + softplus(r))^2)``.
 
     The outputs (n, 2k) are the k means m and then the k raw scales r of targets (n, k); with positions they
@@ -29,6 +26,9 @@ class HeteroscedasticGaussian:
     distribution.
     """
 
+    each: ClassVar[str] = "a mean and a scale"
+    remedy: ClassVar[str] = "outputs={outputs}"
+
     floor: Any = 1e-3
 
     def __post_init__(self) -> None:
@@ -38,30 +38,3 @@ class HeteroscedasticGaussian:
         """Means and scales, each (..., k)."""
         means, raw = jnp.split(outputs, 2, axis=-1)
         return means, self.floor + jax.nn.softplus(raw)
-
-    def log_prob(self, outputs: jax.Array, y: jax.Array) -> jax.Array:
-        return over_positions(log_normal(y, *self.moments(outputs)))
-
-    def check(self, outputs: tuple[int, ...], y: np.ndarray) -> None:
-        places = outputs[1:-1]
-        require(
-            y.ndim == len(outputs) and y.shape[1:-1] == places and np.issubdtype(y.dtype, np.floating),
-            f"targets have shape {shape_words('n', *places, 'k')} and are real, "
-            f"not {y.dtype} of shape {y.shape}",
-        )
-        targets = y.shape[-1]
-        require(
-            outputs[-1] == 2 * targets,
-            f"{targets} targets with a mean and a scale each need {2 * targets} outputs, "
-            f"but the network has {outputs[-1]}: make it with outputs={2 * targets}",
-        )
-        require_finite(y)
-
-    def predict(self, outputs: jax.Array) -> jax.Array:
-        return jnp.concatenate(self.moments(outputs), axis=-1)
-
-    def predictive(self, values: np.ndarray) -> GaussianPredictive:
-        return GaussianPredictive(*np.split(values, 2, axis=-1))
-
-    def running(self, shape: tuple[int, ...]) -> evaluate.RunningMixture:
-        return evaluate.RunningMixture.init((*shape[:-1], shape[-1] // 2), None)

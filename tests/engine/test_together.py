@@ -49,6 +49,7 @@ def processes(folder: Path, programs: Path, deed: str = "draw"):
         "JAX_COMPILATION_CACHE_DIR": str(programs),
         **{f"JAX_PERSISTENT_CACHE_{name}": value for name, value in kept.items()},
     }
+    # Open for as long as the processes write, which is beyond this function.
     outputs = [open(folder / f"output-{number}", "w+") for number in (0, 1)]  # noqa: SIM115
     started = [
         subprocess.Popen(

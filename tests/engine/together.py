@@ -130,6 +130,7 @@ def stumbling(number: int, folder: Path) -> list[str]:
         (real[0], interrupted, patient),
         (*real, look),
     ):
+        # Methods are replaced in this process alone, which ends with the test.
         Run.commit, Follower.commit, Crew.asked_to_stop = writes, follows, looks  # type: ignore[method-assign]
         endings.append(told(lambda: draw("hmc", folder / "stumbling")))
     return endings

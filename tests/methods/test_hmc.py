@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.stats
+from gaussians import STANDARD_ERRORS, tempered
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,23 +25,8 @@ from symbayes.methods.phases.adaptation import DualAveraging
 from symbayes.methods.phases.trajectories import leapfrog_steps
 from symbayes.posterior.posterior import Tempers
 
-STANDARD_ERRORS = 4.5
-"""A correct mean is further off than this in 1 of 150,000 trials."""
-
 SMALL = sb.HMC(step_size=0.02, trajectory=0.2, burn_in=60, draws=60, chains=4, target_accept=0.8)
 """One shape for all runs on the tiny posterior, so that they share a program."""
-
-
-def tempered(posterior: sb.Posterior, temperature: float, tempers: Tempers) -> sb.Posterior:
-    train = jax.tree.map(np.asarray, posterior.train)
-    return sb.Posterior(
-        posterior.network,
-        posterior.likelihood,
-        posterior.prior,
-        train,
-        temperature=temperature,
-        tempers=tempers,
-    )
 
 
 def phases_of(method: sb.HMC, posterior: sb.Posterior) -> tuple[Trajectories, Trajectories]:

@@ -74,7 +74,8 @@ def test_statistics_of_trees(linear: Any) -> None:
     assert (stats["leaves"] <= 2 ** (stats["depth"] + 1) - 1).all()
     assert np.unique(stats["leaves"]).size > 3
     assert ((stats["acceptance"] > 0) & (stats["acceptance"] <= 1)).all()
-    (sentence,) = method.tell(drawn.origin.traces)  # type: ignore[union-attr]
+    assert drawn.origin is not None
+    (sentence,) = method.tell(drawn.origin.traces)
     assert f"trees of {stats['leaves'].mean():.0f} leaves" in sentence
     wild = dataclasses.replace(method, step_size=50.0, draws=4)
     with pytest.warns(UserWarning, match="trees diverged after burn-in"):

@@ -33,6 +33,7 @@ class Storage:
         self.kind, self.key, self.array = kind, key, array
 
 
+# The pickler written in Python, whose opcodes a subclass can choose; it has no public name.
 class Writer(pickle._Pickler):  # type: ignore[name-defined]
     """Writes names that cannot be imported here."""
 

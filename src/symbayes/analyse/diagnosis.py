@@ -207,6 +207,7 @@ def _values(
     values["weights"] = some_weights(run.draws, bounds.weights)
     some = bounds.some_draws(run.draws)
     every_chain = some.chains == run.draws.chains and len(some) >= FEWEST_DRAWS
+    aligned = aligned and run.draws.forward.plain
     if not aligned or not every_chain or not movable(run.group):
         return values, 0, inputs
     noise = prior_draws(run, some)

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from symbayes.report.figures.calibration import coverage_curves, entropy_histogram, reliability
     from symbayes.report.figures.canvas import as_pdf
     from symbayes.report.figures.compact import frontier, pruning_curve, sigma_histograms, unmoved
-    from symbayes.report.figures.dots import dots
     from symbayes.report.figures.images import picture_grid, uncertain_images
     from symbayes.report.figures.landscape import barrier_curves
     from symbayes.report.figures.lines import curves
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
         predicted_against_true,
         sorted_intervals,
     )
+    from symbayes.report.figures.rows import dots
     from symbayes.report.figures.trace import traces
 
 __getattr__, __dir__ = lazily(
@@ -34,7 +34,7 @@ __getattr__, __dir__ = lazily(
         "barrier_curves": "symbayes.report.figures.landscape:barrier_curves",
         "coverage_curves": "symbayes.report.figures.calibration:coverage_curves",
         "curves": "symbayes.report.figures.lines:curves",
-        "dots": "symbayes.report.figures.dots:dots",
+        "dots": "symbayes.report.figures.rows:dots",
         "entropy_histogram": "symbayes.report.figures.calibration:entropy_histogram",
         "frontier": "symbayes.report.figures.compact:frontier",
         "picture_grid": "symbayes.report.figures.images:picture_grid",

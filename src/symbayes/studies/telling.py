@@ -90,7 +90,7 @@ def _summary(study: Study, parts: Mapping[str, Part], done: Mapping[str, Result]
     words = [_whole(study, done)]
     if missing:
         words.append(f"This page is not complete: {', '.join(missing)} still to be done.")
-    return "\n\n".join([*words, f"The paper: {study.source}."])
+    return "\n\n".join([*words, f"The paper: {study.cited()}"])
 
 
 def _sections(

@@ -4,9 +4,18 @@ from symbayes.evaluate.agreement import agreement, total_variation
 from symbayes.evaluate.calibration import Reliability, ace, classwise_ace, ece, reliability
 from symbayes.evaluate.convergence import classical_rhat, ess_bulk, ess_tail, rhat
 from symbayes.evaluate.detection import auroc, fpr
+from symbayes.evaluate.intervals import Interval
 from symbayes.evaluate.landscape import Path, accuracy_drop, barrier, path
 from symbayes.evaluate.metrics import FORMATS, METRICS, Metric
 from symbayes.evaluate.mixtures import mean_distance, mixture_total_variation
+from symbayes.evaluate.pairwise import (
+    Dispersion,
+    dispersion,
+    mean_pairwise_mutual_information,
+    pair_correlation,
+    pairs_of,
+    pairwise_mutual_information,
+)
 from symbayes.evaluate.predictions import accuracy, brier, nll
 from symbayes.evaluate.regression import (
     coverage,
@@ -34,6 +43,8 @@ from symbayes.evaluate.uncertainty import (
 __all__ = [
     "FORMATS",
     "METRICS",
+    "Dispersion",
+    "Interval",
     "Metric",
     "Mixture",
     "Moments",
@@ -53,6 +64,7 @@ __all__ = [
     "classical_rhat",
     "classwise_ace",
     "coverage",
+    "dispersion",
     "ece",
     "entropy",
     "ess_bulk",
@@ -61,6 +73,7 @@ __all__ = [
     "mean_distance",
     "mean_entropy",
     "mean_mutual_information",
+    "mean_pairwise_mutual_information",
     "mixture_cdf",
     "mixture_log_density",
     "mixture_nll",
@@ -68,6 +81,9 @@ __all__ = [
     "mixture_total_variation",
     "mutual_information",
     "nll",
+    "pair_correlation",
+    "pairs_of",
+    "pairwise_mutual_information",
     "path",
     "reliability",
     "rhat",

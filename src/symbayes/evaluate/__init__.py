@@ -4,10 +4,13 @@ from symbayes.evaluate.agreement import agreement, total_variation
 from symbayes.evaluate.calibration import Reliability, ace, classwise_ace, ece, reliability
 from symbayes.evaluate.convergence import classical_rhat, ess_bulk, ess_tail, rhat
 from symbayes.evaluate.detection import auroc, fpr
+from symbayes.evaluate.distances import Distances, distances
+from symbayes.evaluate.exchangeable import UnitTest, unit_test
 from symbayes.evaluate.intervals import Interval
 from symbayes.evaluate.landscape import Path, accuracy_drop, barrier, path
 from symbayes.evaluate.metrics import FORMATS, METRICS, Metric
 from symbayes.evaluate.mixtures import mean_distance, mixture_total_variation
+from symbayes.evaluate.mmd import Kernels, PermutationTest, chain_test, mmd
 from symbayes.evaluate.pairwise import (
     Dispersion,
     dispersion,
@@ -25,6 +28,7 @@ from symbayes.evaluate.regression import (
     mixture_quantile,
     rmse,
 )
+from symbayes.evaluate.stein import ksd, stein_kernel
 from symbayes.evaluate.streaming import (
     Mixture,
     Moments,
@@ -39,21 +43,26 @@ from symbayes.evaluate.uncertainty import (
     mean_mutual_information,
     mutual_information,
 )
+from symbayes.evaluate.wasserstein import sliced_wasserstein
 
 __all__ = [
     "FORMATS",
     "METRICS",
     "Dispersion",
+    "Distances",
     "Interval",
+    "Kernels",
     "Metric",
     "Mixture",
     "Moments",
     "Path",
+    "PermutationTest",
     "Predictive",
     "Reliability",
     "RunningMixture",
     "RunningMoments",
     "RunningPredictive",
+    "UnitTest",
     "accuracy",
     "accuracy_drop",
     "ace",
@@ -61,15 +70,18 @@ __all__ = [
     "auroc",
     "barrier",
     "brier",
+    "chain_test",
     "classical_rhat",
     "classwise_ace",
     "coverage",
     "dispersion",
+    "distances",
     "ece",
     "entropy",
     "ess_bulk",
     "ess_tail",
     "fpr",
+    "ksd",
     "mean_distance",
     "mean_entropy",
     "mean_mutual_information",
@@ -79,6 +91,7 @@ __all__ = [
     "mixture_nll",
     "mixture_quantile",
     "mixture_total_variation",
+    "mmd",
     "mutual_information",
     "nll",
     "pair_correlation",
@@ -88,5 +101,8 @@ __all__ = [
     "reliability",
     "rhat",
     "rmse",
+    "sliced_wasserstein",
+    "stein_kernel",
     "total_variation",
+    "unit_test",
 ]

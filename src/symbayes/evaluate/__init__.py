@@ -3,11 +3,20 @@
 from symbayes.evaluate.agreement import agreement, total_variation
 from symbayes.evaluate.calibration import Reliability, ace, classwise_ace, ece, reliability
 from symbayes.evaluate.convergence import classical_rhat, ess_bulk, ess_tail, rhat
+from symbayes.evaluate.curvature import Eigenvalues, top_eigenvalues
 from symbayes.evaluate.detection import auroc, fpr
 from symbayes.evaluate.distances import Distances, distances
+from symbayes.evaluate.evidence import (
+    Evidence,
+    ladder,
+    laplace_evidence,
+    stepping_stones,
+    thermodynamic_integration,
+)
 from symbayes.evaluate.exchangeable import UnitTest, unit_test
 from symbayes.evaluate.intervals import Interval
 from symbayes.evaluate.landscape import Path, accuracy_drop, barrier, path
+from symbayes.evaluate.leave_one_out import LeaveOneOut, loo, waic
 from symbayes.evaluate.metrics import FORMATS, METRICS, Metric
 from symbayes.evaluate.mixtures import mean_distance, mixture_total_variation
 from symbayes.evaluate.mmd import Kernels, PermutationTest, chain_test, mmd
@@ -19,6 +28,7 @@ from symbayes.evaluate.pairwise import (
     pairs_of,
     pairwise_mutual_information,
 )
+from symbayes.evaluate.plane import Plane, plane
 from symbayes.evaluate.predictions import accuracy, brier, nll
 from symbayes.evaluate.regression import (
     coverage,
@@ -50,13 +60,17 @@ __all__ = [
     "METRICS",
     "Dispersion",
     "Distances",
+    "Eigenvalues",
+    "Evidence",
     "Interval",
     "Kernels",
+    "LeaveOneOut",
     "Metric",
     "Mixture",
     "Moments",
     "Path",
     "PermutationTest",
+    "Plane",
     "Predictive",
     "Reliability",
     "RunningMixture",
@@ -82,6 +96,9 @@ __all__ = [
     "ess_tail",
     "fpr",
     "ksd",
+    "ladder",
+    "laplace_evidence",
+    "loo",
     "mean_distance",
     "mean_entropy",
     "mean_mutual_information",
@@ -98,11 +115,16 @@ __all__ = [
     "pairs_of",
     "pairwise_mutual_information",
     "path",
+    "plane",
     "reliability",
     "rhat",
     "rmse",
     "sliced_wasserstein",
     "stein_kernel",
+    "stepping_stones",
+    "thermodynamic_integration",
+    "top_eigenvalues",
     "total_variation",
     "unit_test",
+    "waic",
 ]

@@ -89,8 +89,7 @@ def pair_correlation(first: ArrayLike, second: ArrayLike, seed: int = 0) -> Inte
     drawn twice, its pair with itself does not count.
     """
     a, b = (np.asarray(values, np.float64) for values in (first, second))
-    pairs_of(a), pairs_of(b)
-    if a.shape != b.shape:
+    if pairs_of(a).shape != pairs_of(b).shape:
         raise ValueError(f"both arrays are about the same networks, but have shapes {a.shape} and {b.shape}.")
     count, rng = len(a), np.random.default_rng(seed)
     own = 1 - np.eye(count)

@@ -69,7 +69,7 @@ def stepping_stones(powers: ArrayLike, log_likelihoods: Sequence[ArrayLike]) -> 
     b, values = _rungs(powers, log_likelihoods)
     total, squares = 0.0, 0.0
     for step, each in zip(np.diff(b), values[:-1], strict=True):
-        log_mean = float(logsumexp(step * each)) - math.log(each.size)
+        log_mean = float(np.asarray(logsumexp(step * each))) - math.log(each.size)
         total += log_mean
         squares += _error(np.exp(step * each - log_mean)) ** 2
     return Evidence(total, math.sqrt(squares))

@@ -17,18 +17,22 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import entr
 
-from symbayes.evaluate.inputs import ROW_SUM_TOLERANCE
+from symbayes.evaluate.inputs import ROW_SUM_TOLERANCE, probabilities
 from symbayes.evaluate.intervals import Interval, percentile_interval
 
 RESAMPLES = 400
+SMALL = 2**16
+"""Numbers in all pairs for which compiling a program would take longer than the sums."""
 
 
 def pairwise_mutual_information(probs: ArrayLike) -> np.ndarray:
     """The mutual information of every two of M networks: (M, n, ..., k) to (M, M), mean over points.
 
-    Points are taken some at a time, so that an array in a file (a NumPy memmap) is never read whole, and the
-    memory for pairs is bounded by a tile.  Numbers are float32, their sums over pieces float64.
+    Small cases are computed by NumPy in float64.  Of others, points are taken some at a time, so that an
+    array in a file (a NumPy memmap) is never read whole, and the memory for pairs is bounded by a tile.
+    Numbers are float32, their sums over pieces float64.
     """
     from symbayes.evaluate.pairwise_tiles import summed  # here alone, since it imports JAX
 
@@ -40,6 +44,8 @@ def pairwise_mutual_information(probs: ArrayLike) -> np.ndarray:
     # Arrays on a device are not copied to the host.
     array = probs if hasattr(probs, "reshape") else np.asarray(probs)
     points = array.reshape(shape[0], -1, shape[-1])  # type: ignore[union-attr]
+    if shape[0] * points.size <= SMALL:
+        return _summed_on_the_host(probabilities(points)) / points.shape[1]
     total, lowest, error = summed(points)
     if not np.isfinite(total).all():
         raise ValueError("probs holds values that are not finite: drop the draws that diverged first.")
@@ -51,8 +57,18 @@ def pairwise_mutual_information(probs: ArrayLike) -> np.ndarray:
     return total / points.shape[1]
 
 
+def _summed_on_the_host(p: np.ndarray) -> np.ndarray:
+    """The sums of `pairwise_tiles.summed`."""
+    own = entr(p).sum((1, 2))
+    mixed = np.array([entr((each + p) / 2).sum((1, 2)) for each in p])
+    total = mixed - (own[:, None] + own) / 2
+    return total - np.diag(np.diag(total))
+
+
 def mean_pairwise_mutual_information(probs: ArrayLike) -> float:
-    """The mean over all pairs of at least two draws (draws, n, ..., k)."""
+    """The mean over all pairs of draws (draws, n, ..., k); a single draw disagrees with none, 0."""
+    if np.shape(probs)[0] == 1:
+        return 0.0
     return float(np.mean(pairs_of(pairwise_mutual_information(probs))))
 
 

@@ -1,8 +1,10 @@
 """Twins of the scores and calibration errors of classes."""
 
+import itertools
 import math
 
 import numpy as np
+from scipy.spatial.distance import jensenshannon
 from scipy.stats import entropy
 from sklearn.metrics import accuracy_score, brier_score_loss
 
@@ -65,6 +67,14 @@ def _mutual_information(case: Case) -> float:
     return float(np.mean(entropy(each, mean, axis=-1)))
 
 
+def _pairwise(case: Case) -> float:
+    """Jensen-Shannon divergence of two draws, as scipy has it: a distance, whose square it is."""
+    each = case.predictive.arrays["probs"][0]
+    each = each.reshape(len(each), -1, each.shape[-1])
+    pairs = list(itertools.combinations(each, 2))
+    return float(np.mean([jensenshannon(p, q, axis=-1) ** 2 for p, q in pairs])) if pairs else 0.0
+
+
 OF_CLASSES: dict[tuple[str, str], Oracle] = {
     ("accuracy", "classes"): lambda case: accuracy_score(labels(case), mean_probs(case.predictive).argmax(1)),
     ("NLL", "classes"): _nll,
@@ -74,4 +84,5 @@ OF_CLASSES: dict[tuple[str, str], Oracle] = {
     ("classwise-ACE", "classes"): _classwise_ace,
     ("entropy", "classes"): lambda case: float(np.mean(entropy(mean_probs(case.predictive), axis=1))),
     ("mutual-information", "classes"): _mutual_information,
+    ("pairwise-mutual-information", "classes"): _pairwise,
 }

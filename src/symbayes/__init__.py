@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     )
     from symbayes.engine import open_run as open  # as in symbayes.open(folder)
     from symbayes.methods import (
+        EMA,
         HMC,
         MALA,
         MCLMC,
@@ -36,9 +37,13 @@ if TYPE_CHECKING:
         NUTS,
         SGHMC,
         SGLD,
+        SWA,
+        SWAG,
         AdjustedMCLMC,
+        CheckpointEnsemble,
         DeepEnsemble,
         MicrocanonicalEnsemble,
+        SnapshotEnsemble,
     )
     from symbayes.posterior import Posterior, likelihoods, priors
     from symbayes.report import Report, plot
@@ -46,6 +51,11 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = lazily(
     __name__,
     {
+        "EMA": "symbayes.methods:EMA",
+        "SWA": "symbayes.methods:SWA",
+        "SWAG": "symbayes.methods:SWAG",
+        "CheckpointEnsemble": "symbayes.methods:CheckpointEnsemble",
+        "SnapshotEnsemble": "symbayes.methods:SnapshotEnsemble",
         "HMC": "symbayes.methods:HMC",
         "MALA": "symbayes.methods:MALA",
         "MCLMC": "symbayes.methods:MCLMC",
@@ -88,6 +98,7 @@ __getattr__, __dir__ = lazily(
 )
 
 __all__ = [
+    "EMA",
     "HMC",
     "MALA",
     "MCLMC",
@@ -95,7 +106,10 @@ __all__ = [
     "NUTS",
     "SGHMC",
     "SGLD",
+    "SWA",
+    "SWAG",
     "AdjustedMCLMC",
+    "CheckpointEnsemble",
     "DeepEnsemble",
     "Diverged",
     "Draws",
@@ -108,6 +122,7 @@ __all__ = [
     "Report",
     "Run",
     "RunError",
+    "SnapshotEnsemble",
     "Stopped",
     "__version__",
     "analyse",

@@ -5,6 +5,8 @@
 
 from symbayes.engine import Method
 from symbayes.methods.adjusted_mclmc import AdjustedMCLMC
+from symbayes.methods.checkpoint import CheckpointEnsemble
+from symbayes.methods.ema import EMA
 from symbayes.methods.ensemble import DeepEnsemble
 from symbayes.methods.hmc import HMC
 from symbayes.methods.mala import MALA
@@ -13,6 +15,9 @@ from symbayes.methods.mile import MicrocanonicalEnsemble
 from symbayes.methods.nuts import NUTS
 from symbayes.methods.sghmc import SGHMC
 from symbayes.methods.sgld import SGLD
+from symbayes.methods.snapshot import SnapshotEnsemble
+from symbayes.methods.swa import SWA
+from symbayes.methods.swag import SWAG
 
 METHODS: dict[str, type[Method]] = {
     method.name: method
@@ -26,10 +31,16 @@ METHODS: dict[str, type[Method]] = {
         SGLD,
         SGHMC,
         DeepEnsemble,
+        SnapshotEnsemble,
+        CheckpointEnsemble,
+        SWA,
+        EMA,
+        SWAG,
     )
 }
 
 __all__ = [
+    "EMA",
     "HMC",
     "MALA",
     "MCLMC",
@@ -37,7 +48,11 @@ __all__ = [
     "NUTS",
     "SGHMC",
     "SGLD",
+    "SWA",
+    "SWAG",
     "AdjustedMCLMC",
+    "CheckpointEnsemble",
     "DeepEnsemble",
     "MicrocanonicalEnsemble",
+    "SnapshotEnsemble",
 ]

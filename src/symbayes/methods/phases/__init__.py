@@ -1,5 +1,7 @@
 """The building blocks of methods: phases, each with its equation."""
 
+from symbayes.methods.phases.averaging import Averaging
+from symbayes.methods.phases.collecting import Collect
 from symbayes.methods.phases.diffusion import Diffusion
 from symbayes.methods.phases.gliding import IsokineticTrajectories
 from symbayes.methods.phases.langevin import Langevin
@@ -11,6 +13,8 @@ from symbayes.methods.phases.tree import Trees
 from symbayes.methods.phases.tuned import TunedTrajectories
 
 __all__ = [
+    "Averaging",
+    "Collect",
     "Diffusion",
     "IsokineticTrajectories",
     "Langevin",

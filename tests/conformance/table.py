@@ -162,11 +162,11 @@ ROWS = (
     ),
     Row(
         # Two epochs of six steps, and three draws.
-        method=sb.MeanField(epochs=2, batch=20, draws=3, warm_up=1, chains=CHAINS),
+        method=sb.MeanField(epochs=2, batch=20, draws=3, kl_warmup=0.5, chains=CHAINS),
         other=sb.MeanField(learning_rate=1e-2, epochs=1, batch=20, draws=2, scale=0.1, chains=CHAINS),
-        independent=sb.MeanField(epochs=2, batch=20, draws=3, warm_up=1, chains=CHAINS),
+        independent=sb.MeanField(epochs=2, batch=20, draws=3, kl_warmup=0.5, chains=CHAINS),
         block_steps=(6, *((4,) if AS_USERS else ())),
-        longer=sb.MeanField(epochs=2, batch=20, draws=5, warm_up=1, chains=CHAINS),
+        longer=sb.MeanField(epochs=2, batch=20, draws=5, kl_warmup=0.5, chains=CHAINS),
     ),
     Row(
         # Two epochs of six steps, and three draws.

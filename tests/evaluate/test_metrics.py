@@ -31,11 +31,15 @@ def test_agrees_with_its_oracle(row: Metric, kind: str, data: st.DataObject) -> 
         data.draw(st.sampled_from([(), (2,), (2, 2)]), "positions"),
         data.draw(st.sampled_from([0.3, 1.0, 3.0]), "spread"),
     )
-    found = row.of(case.predictive, case.y, case.reference, case.ood)
+    given = (case.predictive, case.y, case.reference, case.ood, case.validation)
+    found = row.of(*given)
     assert isinstance(found, float)
     assert found == pytest.approx(
         ORACLES[row.name, kind](case), rel=1e-6, abs=2e-3 if row.name == "TV" else 1e-9
     )
+    if row.each is not None:
+        each = row.each(*(argument.values for argument in row.arguments(*given)))
+        assert np.mean(each) == pytest.approx(found, rel=1e-12, abs=1e-12), "the metric is the mean of each"
 
 
 @pytest.mark.parametrize(("row", "kind"), ROWS, ids=IDS)

@@ -9,15 +9,37 @@ from typing import Any, Literal
 import numpy as np
 
 Kind = Literal["classes", "reals"]
-Need = Literal["targets", "reference", "ood", "draws"]
+Need = Literal["targets", "validation", "reference", "ood", "logits", "draws"]
+Group = Literal["test", "ood", "none"]
 
 NEEDS: Mapping[Need, str] = {
     "targets": "the true targets",
+    "validation": "validation examples",
     "reference": "another run to compare with",
     "ood": "inputs from elsewhere",
+    "logits": "the network's outputs before they are made probabilities",
     "draws": "several draws",
 }
 """What a row may ask for beside the predictive, in words."""
+
+OF_THE_PREDICTIVE: tuple[Need, ...] = ("draws", "logits")
+"""Needs that the predictive meets, or does not, by what it holds."""
+
+CLASSES: tuple[Kind, ...] = ("classes",)
+REALS: tuple[Kind, ...] = ("reals",)
+NORMALS = ("component_means", "component_scales")
+"""What a row about a mixture of normals takes."""
+DRAWS_FIRST = ("each", *NORMALS)
+"""Attributes of predictives whose first axis is over draws and whose second over examples."""
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of a metric's function: an array, and which of its axes is over which examples."""
+
+    values: Any
+    group: Group
+    axis: int = 0
 
 
 @dataclass(frozen=True)
@@ -26,8 +48,9 @@ class Metric:
 
     Attributes:
         name: heads the column; on the command line upper and lower case are the same.
-        function: gives one number.  Its arguments are what the row takes, then the targets, or what the
-            row takes of the reference or of the inputs from elsewhere.
+        function: gives one number.  Its arguments are what the row takes, then the targets, then what the
+            row takes of the validation examples with their targets, of the reference, or of the inputs from
+            elsewhere.
         kinds: of predictives that it applies to.
         takes: attributes of the predictive.
         needs: what else must be at hand.
@@ -35,7 +58,10 @@ class Metric:
         better: which way; a number is the value to be near; None if neither way is better.
         paper: where it comes from.
         description: one line.
-        shown: whether it is in the table if nobody names metrics.
+        shown: whether it is in the table if nobody names metrics; "positions" if outputs have any.
+        each: of the same arguments, one number for each example (or a part of them), whose mean the metric
+            is, for those that are means.  Intervals are quick with it, and a stream of examples is possible.
+        resampled: whether its interval may be found by computing it again and again; no for slow ones.
     """
 
     name: str
@@ -47,22 +73,57 @@ class Metric:
     better: Literal["higher", "lower"] | float | None
     paper: str
     description: str
-    shown: bool = True
+    shown: bool | Literal["positions"] = True
+    each: Callable[..., np.ndarray] | None = None
+    resampled: bool = True
 
-    def of(self, predictive: Any, y: Any = None, reference: Any = None, ood: Any = None) -> float:
-        """The number for a predictive, with whatever the row needs."""
-        given = {"targets": y, "reference": reference, "ood": ood}
-        arguments = [getattr(predictive, name) for name in self.takes]
+    def of(
+        self,
+        predictive: Any,
+        y: Any = None,
+        reference: Any = None,
+        ood: Any = None,
+        validation: tuple[Any, Any] | None = None,
+    ) -> float:
+        """The number for a predictive, with whatever the row needs.
+
+        `validation` is the predictive at validation inputs, and their targets.
+        """
+        given = self.arguments(predictive, y, reference, ood, validation)
+        return float(self.function(*(one.values for one in given)))
+
+    def arguments(
+        self,
+        predictive: Any,
+        y: Any = None,
+        reference: Any = None,
+        ood: Any = None,
+        validation: tuple[Any, Any] | None = None,
+    ) -> list[Argument]:
+        """What the function is called with."""
+        made = self._taken(predictive, "test")
+        given = {"targets": y, "validation": validation, "reference": reference, "ood": ood}
         for need in self.needs:
-            if need == "draws":
+            if need in OF_THE_PREDICTIVE:
                 continue
-            if given[need] is None:
-                raise ValueError(f"{self.name} needs {NEEDS[need]}: give {need}.")
             other = given[need]
-            arguments += [np.asarray(other)] if need == "targets" else [getattr(other, n) for n in self.takes]
-        return float(self.function(*arguments))
+            if other is None:
+                raise ValueError(f"{self.name} needs {NEEDS[need]}: give {need}.")
+            if need == "targets":
+                made.append(Argument(np.asarray(other), "test"))
+            elif need == "validation":
+                made += [*self._taken(other[0], "none"), Argument(np.asarray(other[1]), "none")]
+            else:
+                made += self._taken(other, "ood" if need == "ood" else "test")
+        return made
+
+    def _taken(self, predictive: Any, group: Group) -> list[Argument]:
+        return [Argument(getattr(predictive, name), group, int(name in DRAWS_FIRST)) for name in self.takes]
 
     def possible(self, predictive: Any, given: Collection[Need]) -> bool:
         """Whether it can be told of this predictive with what is at hand."""
-        several = "draws" not in self.needs or predictive.count > 1
-        return predictive.kind in self.kinds and several and {*self.needs} <= {"draws", *given}
+        if "draws" in self.needs and predictive.count < 2:
+            return False
+        if "logits" in self.needs and getattr(predictive, "energy", None) is None:
+            return False
+        return predictive.kind in self.kinds and {*self.needs} <= {*OF_THE_PREDICTIVE, *given}

@@ -22,78 +22,56 @@ from typing import ClassVar
 
 import numpy as np
 
-from symbayes.engine.method import Method, method
+from symbayes.engine.method import method
 from symbayes.engine.phase import Phase
-from symbayes.methods.phases import Train, Variational
-from symbayes.methods.phases.train import Optimizer, Schedule
+from symbayes.methods.phases import Variational
 from symbayes.methods.phases.variational import Estimator, SampleWithBound
+from symbayes.methods.training import REMEDY, Training
 from symbayes.posterior import Posterior
-from symbayes.specs import Count, Natural, Positive
+from symbayes.specs import Count, Natural, Part, Positive
 
 
 @method
-class MeanField(Method):
+class MeanField(Training):
     """Mean-field variational inference (Blundell et al. 2015): one Gaussian with independent weights.
 
     Attributes:
-        learning_rate: learning rate of the optimiser, for the mean loss per example.
         epochs: passes over the training data in which the Gaussian is fitted.
-        train: epochs before that, in which the mean alone is trained; none where a start is given.
-        batch: examples in a mini-batch; what is left of an epoch is dropped, another part each time.
-        warm_up: epochs until the divergence from the prior has its full weight.
+        chains: Gaussians, each around a mode of its own.
+        train: epochs before these, in which the mean alone is trained; none where a start is given.
         scale: standard deviation of every weight when the fit begins.
+        kl_warmup: share of the fit in which the divergence from the prior first rises to its full weight.
         estimator: how the weights' noise is drawn: shared by all examples of a mini-batch.
         draws: draws of each chain.
-        chains: independent Gaussians.
-        optimizer: adam, or sgd with momentum 0.9.
-        schedule: the learning rate falls to zero along a cosine, or stays constant.
     """
 
     name: ClassVar[str] = "vi"
-    remedy: ClassVar[str] = "use a smaller learning_rate, and inputs of the order of one"
-    example: ClassVar[str] = "--epochs 200 --warm-up 50 --learning-rate 3e-3"
+    remedy: ClassVar[str] = REMEDY
+    example: ClassVar[str] = "--epochs 300 --kl-warmup 0.2 --learning-rate 3e-3"
     extends: ClassVar[str | None] = "draws"
 
     learning_rate: Positive = 3e-3
     epochs: Count = 100
+    chains: Count = 1
     train: Natural = 0
-    batch: Count = 100
-    warm_up: Natural = 0
     scale: Positive = 0.02
+    kl_warmup: Part = 0.0
     estimator: Estimator = "shared"
     draws: Count = 50
-    chains: Count = 1
-    optimizer: Optimizer = "adam"
-    schedule: Schedule = "cosine"
-
-    def resolve(self, posterior: Posterior) -> MeanField:
-        return dataclasses.replace(self, batch=min(self.batch, posterior.size))
 
     def started(self) -> MeanField:
         return dataclasses.replace(self, train=0)
 
     def phases(self, posterior: Posterior) -> tuple[Phase, ...]:
-        train = Train(
-            units=self.train,
-            learning_rate=self.learning_rate,
-            cosine=self.schedule == "cosine",
-            keeps=False,
-            batch=self.batch,
-            optimizer=self.optimizer,
-        )
-        approximate = Variational(
-            units=self.epochs,
-            learning_rate=self.learning_rate,
-            cosine=self.schedule == "cosine",
+        train = self.training(posterior, units=self.train, rate=self.rate(span=max(1, self.train)))
+        fit = Variational(
+            self.training(posterior),
             scale=self.scale,
-            warm_up=self.warm_up,
-            batch=self.batch,
-            optimizer=self.optimizer,
+            rising=self.kl_warmup,
             estimator=self.estimator,
         )
-        return train, approximate, SampleWithBound(units=self.draws)
+        return train, fit, SampleWithBound(units=self.draws)
 
     def tell(self, traces: Mapping[str, np.ndarray]) -> list[str]:
-        bounds = traces["elbo"][:, -1]
-        each = ", ".join(f"{bound:,.1f}" for bound in bounds)
-        return [f"lower bound on the log evidence, in the last epoch of each chain: {each}"]
+        bounds = ", ".join(f"{bound:,.1f}" for bound in traces["elbo"][:, -1])
+        return [f"lower bound on the log evidence, in the last epoch of each chain: {bounds}"]

@@ -15,6 +15,7 @@ sampler that accepts by it stays exact whatever its gradients are, as long as th
 from __future__ import annotations
 
 import copy
+import functools
 import math
 from collections.abc import Callable
 from typing import Any, Literal
@@ -285,17 +286,19 @@ class Posterior:
         return [likelihood, *(self.prior_weight * term for term in prior)]
 
     def minibatch_log_density(
-        self, variables: Variables, rows: jax.Array, key: jax.Array
+        self, variables: Variables, rows: jax.Array, key: jax.Array, *, prior: bool = True
     ) -> tuple[jax.Array, dict[str, Any]]:
         """An unbiased estimate of the log density from some rows, in training mode; and the new
         statistics.
 
-        ``N/B sum_{i in rows} log p(y_i | w) + log p(w)``, tempered, for B rows drawn evenly.
+        ``N/B sum_{i in rows} log p(y_i | w) + log p(w)``, tempered, for B rows drawn evenly; without the
+        second term where the prior is left out.
         """
         apply = self.network.apply_train
         likelihood, stats = self._minibatch_likelihood(apply, variables, rows, key)
-        prior = self.prior.log_density(variables["params"])
-        return likelihood + self.prior_weight * prior, stats
+        if not prior:
+            return likelihood, stats
+        return likelihood + self.prior_weight * self.prior.log_density(variables["params"]), stats
 
     def _minibatch_likelihood(
         self, outputs: Callable[..., Any], arguments: Any, rows: jax.Array, key: jax.Array
@@ -303,20 +306,20 @@ class Posterior:
         x, y = spread.taken(self.mesh, self.chunks, rows)
         with jax.default_matmul_precision(MATMUL[self.precision]):
             made, stats = self._for_gradients(outputs)(arguments, x, key)
-        mean = jnp.mean(self.likelihood.log_prob(made, y))
-        return self.likelihood_weight * self.size * mean, stats
+        return self.likelihood_weight * self.size * jnp.mean(self.likelihood.log_prob(made, y)), stats
 
     def minibatch_gradient(
-        self, variables: Variables, rows: jax.Array, key: jax.Array
+        self, variables: Variables, rows: jax.Array, key: jax.Array, *, prior: bool = True
     ) -> tuple[Any, jax.Array, dict[str, Any]]:
         """The gradient of that estimate in the parameters, the estimate, and the new statistics."""
-        return self._for_many(Posterior._minibatch_gradient, len(rows))(self, variables, rows, key)
+        function = functools.partial(Posterior._minibatch_gradient, prior=prior)
+        return self._for_many(function, len(rows))(self, variables, rows, key)
 
     def _minibatch_gradient(
-        self, variables: Variables, rows: jax.Array, key: jax.Array
+        self, variables: Variables, rows: jax.Array, key: jax.Array, *, prior: bool
     ) -> tuple[Any, jax.Array, dict[str, Any]]:
         def log_density(params: Any) -> tuple[jax.Array, dict[str, Any]]:
-            return self.minibatch_log_density({**variables, "params": params}, rows, key)
+            return self.minibatch_log_density({**variables, "params": params}, rows, key, prior=prior)
 
         (value, stats), gradient = jax.value_and_grad(log_density, has_aux=True)(variables["params"])
         return gradient, value, stats

@@ -28,6 +28,7 @@ import jax.numpy as jnp
 from symbayes import trees
 from symbayes.distributions import Gaussian
 from symbayes.engine.phase import Left, Phase, Tick, phase, static
+from symbayes.methods.phases.schedules import Rate
 from symbayes.methods.phases.variational import WEIGHTS, diagonal_gaussian
 from symbayes.posterior import Posterior
 from symbayes.posterior.priors import normal_scales
@@ -51,8 +52,7 @@ class OnlineNewton(Phase):
 
     Attributes:
         units: epochs.
-        learning_rate: for steps at the curvature of the beginning.
-        cosine: whether the learning rate falls to zero along a cosine.
+        rate: learning rate of every step, at the curvature of the beginning.
         curvature: h at the beginning.
         beta1: share of the running gradient that a step keeps.
         beta2: share of the curvature that a step keeps.
@@ -62,8 +62,7 @@ class OnlineNewton(Phase):
     shown: ClassVar[tuple[str, ...]] = ("loss",)
 
     units: Any
-    learning_rate: Any
-    cosine: Any
+    rate: Rate
     curvature: Any
     beta1: Any
     beta2: Any
@@ -80,15 +79,17 @@ class OnlineNewton(Phase):
         scales = self._scales(posterior, flight.curvature)
         noise = trees.random_normal(jax.random.fold_in(tick.key, WEIGHTS), means)
         drawn = jax.tree.map(lambda m, s, e: m + s * e, means, scales, noise)
-        by_weights, log_likelihood, stats = posterior.likelihood_gradient(
-            _Training(posterior.network), drawn, _without_params(flight.variables), tick.rows, tick.key
-        )
+        noisy = {**flight.variables, "params": drawn}
+        slope, log_likelihood, stats = posterior.minibatch_gradient(noisy, tick.rows, tick.key, prior=False)
         unit = -posterior.temperature / posterior.size
-        gradient = jax.tree.map(lambda g: unit * g, by_weights)
+        gradient = jax.tree.map(lambda g: unit * g, slope)
         momentum = jax.tree.map(lambda u, g: self.beta1 * u + (1 - self.beta1) * g, flight.momentum, gradient)
         curvature = jax.tree.map(self._curved, flight.curvature, gradient, noise, scales, decay)
-        number = tick.unit * self.steps(posterior, None) + tick.step + 1
-        rate, debias = self._rate(posterior, tick), 1 - self.beta1**number
+        steps = self.steps(posterior, None)
+        rate, debias = (
+            self.rate.at(tick.unit, tick.step, steps),
+            1 - self.beta1 ** (tick.unit * steps + tick.step + 1),
+        )
 
         def moved(m: Any, u: Any, h: Any, d: Any) -> Any:
             return m - rate * (self.curvature + d) * (u / debias + d * m) / (h + d)
@@ -105,11 +106,6 @@ class OnlineNewton(Phase):
         size, decay = sample_size(posterior), weight_decay(posterior, curvature)
         return jax.tree.map(lambda h, d: jax.lax.rsqrt(size * (h + d)), curvature, decay)
 
-    def _rate(self, posterior: Posterior, tick: Tick) -> jax.Array:
-        steps = self.steps(posterior, None)
-        done = (tick.unit * steps + tick.step) / (self.units * steps)
-        return self.learning_rate * jnp.where(self.cosine, (1 + jnp.cos(jnp.pi * done)) / 2, 1.0)
-
     def close(
         self, posterior: Posterior, shared: None, chain: Curved, flight: Curved, tick: Tick
     ) -> tuple[Curved, dict[str, jax.Array], None]:
@@ -119,21 +115,6 @@ class OnlineNewton(Phase):
     def fit(self, posterior: Posterior, shared: None, chain: Curved) -> Gaussian:
         scales = self._scales(posterior, chain.curvature)
         return diagonal_gaussian(chain.variables, jax.tree.map(jnp.square, scales))
-
-
-@dataclass(frozen=True)
-class _Training:
-    """The network in training, a function of its parameters and of the rest."""
-
-    network: Any
-
-    def __call__(self, arguments: Any, x: jax.Array, key: jax.Array) -> Any:
-        params, rest = arguments
-        return self.network.apply_train({**rest, "params": params}, x, key)
-
-
-def _without_params(variables: Any) -> Any:
-    return {name: part for name, part in variables.items() if name != "params"}
 
 
 def sample_size(posterior: Posterior) -> jax.Array:

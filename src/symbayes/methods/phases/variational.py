@@ -10,9 +10,9 @@ step follows the gradient, in m and log s, of its estimate per example from a mi
 
     - 1/B sum_{i in batch} log p(y_i | m + s e) + c T/N kl,      e ~ N(0, 1) for every weight
 
-with c rising from 0 to 1 in the first epochs (warm-up).  The kl is summed over all weights, in closed form
-for normal priors, else at a draw of q.  A unit is an epoch.  Its statistics are means over its mini-batches:
-`loss` (minus the log likelihood per example), `kl`, and `elbo` = - N/T loss - kl.
+with c rising from 0 to 1 in the first part of the epochs (warm-up).  The kl is summed over all weights, in
+closed form for normal priors, else at a draw of q.  A unit is an epoch.  Its statistics are means over its
+mini-batches: `loss` (minus the log likelihood per example), `kl`, and `elbo` = - N/T loss - kl.
 
 References: Graves (2011), Practical variational inference for neural networks; Blundell et al. (2015), Weight
 uncertainty in neural networks.
@@ -31,7 +31,7 @@ from symbayes import trees
 from symbayes.distributions import Gaussian
 from symbayes.engine.phase import Left, Phase, Tick, phase, static
 from symbayes.methods.phases.sample import Fitted, Sample
-from symbayes.methods.phases.train import OPTIMIZERS, Optimizer
+from symbayes.methods.phases.train import Train
 from symbayes.networks import Network
 from symbayes.posterior import Posterior
 from symbayes.posterior.priors import normal_scales
@@ -58,34 +58,34 @@ class Approximating:
 
 @phase
 class Variational(Phase):
-    """Epochs of variational inference.
+    """Epochs of variational inference, by the optimisers of training; adamw does not rescale the kl.
 
     Attributes:
-        units: epochs.
-        learning_rate: learning rate of the optimiser, for the mean loss per example.
-        cosine: whether the learning rate falls to zero along a cosine.
+        by: training whose epochs, mini-batches, learning rate and optimiser it has.
         scale: standard deviation of every weight at the beginning.
-        warm_up: epochs until the kl has its full weight.
-        batch: examples in a mini-batch.
-        optimizer: adam, or sgd with momentum 0.9.
+        rising: share of the epochs until the kl has its full weight.
         estimator: how the noise of weights is drawn.
     """
 
     shown: ClassVar[tuple[str, ...]] = ("elbo", "loss")
 
-    units: Any
-    learning_rate: Any
-    cosine: Any
+    by: Train
     scale: Any
-    warm_up: Any
-    batch: int | None = static()
-    optimizer: Optimizer = static()
+    rising: Any
     estimator: Estimator = static()
+
+    @property
+    def units(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.by.units
+
+    @property
+    def batch(self) -> int | None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.by.batch
 
     def enter(self, posterior: Posterior, shared: None, left: Left, tick: Tick) -> Approximating:
         params = left.variables["params"]
         log_scales = jax.tree.map(lambda w: jnp.full_like(w, jnp.log(self.scale)), params)
-        memory = OPTIMIZERS[self.optimizer]().init((params, log_scales))
+        memory = self.by.optimiser().init((params, log_scales))
         return Approximating(left.variables, log_scales, memory, jnp.zeros(()), jnp.zeros(()))
 
     def step(self, posterior: Posterior, shared: None, flight: Approximating, tick: Tick) -> Approximating:
@@ -95,30 +95,20 @@ class Variational(Phase):
             _Noisy(posterior.network, self.estimator), moving, fixed, tick.rows, tick.key
         )
         kl, by_kl = jax.value_and_grad(lambda q: divergence(posterior, q[0], q[1], tick.key))(moving)
-        weight, unit = self._warmed(posterior, tick), posterior.temperature / posterior.size
-        gradient = jax.tree.map(lambda a, b: unit * (weight * b - a), by_data, by_kl)
-        direction, memory = OPTIMIZERS[self.optimizer]().update(gradient, flight.memory, moving)
-        rate = self.learning_rate * self._fall(posterior, tick)
-        params, log_scales = jax.tree.map(lambda w, d: w - rate * d, moving, direction)
-        return Approximating(
-            {"params": params, "stats": stats},
-            log_scales,
-            memory,
-            flight.loss - unit * log_likelihood,
-            flight.kl + kl,
-        )
+        unit = posterior.temperature / posterior.size
+        gradient = jax.tree.map(lambda slope: -unit * slope, by_data)
+        decay = jax.tree.map(lambda slope: self._risen(posterior, tick) * unit * slope, by_kl)
+        if self.by.optimizer != "adamw":
+            gradient, decay = jax.tree.map(jnp.add, gradient, decay), None
+        (params, log_scales), memory = self.by.moved(posterior, moving, gradient, decay, flight.memory, tick)
+        loss = flight.loss - unit * log_likelihood
+        return Approximating({"params": params, "stats": stats}, log_scales, memory, loss, flight.kl + kl)
 
-    def _warmed(self, posterior: Posterior, tick: Tick) -> jax.Array:
-        """The weight of the kl: it has risen half a step in the middle of the first."""
+    def _risen(self, posterior: Posterior, tick: Tick) -> jax.Array:
+        """The weight of the kl, in the middle of a step."""
         steps = self.steps(posterior, None)
-        done = tick.unit * steps + tick.step + 0.5
-        return jnp.clip(done / jnp.maximum(self.warm_up * steps, 0.5), 0.0, 1.0)
-
-    def _fall(self, posterior: Posterior, tick: Tick) -> jax.Array:
-        """What is left of the learning rate."""
-        steps = self.steps(posterior, None)
-        done = (tick.unit * steps + tick.step) / (self.units * steps)
-        return jnp.where(self.cosine, (1 + jnp.cos(jnp.pi * done)) / 2, 1.0)
+        done = (tick.unit * steps + tick.step + 0.5) / (self.units * steps)
+        return jnp.where(done < self.rising, done / jnp.maximum(self.rising, done), 1.0)
 
     def close(
         self, posterior: Posterior, shared: None, chain: Approximating, flight: Approximating, tick: Tick

@@ -1,0 +1,1 @@
+"""The rows of METRICS, one file for each subject."""

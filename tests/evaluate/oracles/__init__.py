@@ -1,0 +1,15 @@
+"""Independent implementations of every metric: scikit-learn, scipy, or slow transcriptions of the definition.
+
+`ORACLES` has one for each row of METRICS and each kind that the row applies to.  They take a `Case`, and look
+at draws, targets, a reference and inputs from elsewhere point by point.
+"""
+
+from .cases import CASES, Oracle
+from .classes import OF_CLASSES
+from .closeness import OF_CLOSENESS
+from .detection import OF_DETECTION
+from .reals import OF_REALS
+
+__all__ = ["CASES", "ORACLES"]
+
+ORACLES: dict[tuple[str, str], Oracle] = {**OF_CLASSES, **OF_REALS, **OF_CLOSENESS, **OF_DETECTION}

@@ -208,6 +208,7 @@ def _values(
     values["weights"] = some_weights(run.draws, bounds.weights)
     some = bounds.some_draws(run.draws)
     every_chain = some.chains == run.draws.chains and len(some) >= FEWEST_DRAWS
+    aligned = aligned and run.draws.forward.plain
     if not aligned or not every_chain or not movable(run.group):
         return values, 0, inputs
     if len(some) < len(run.draws):

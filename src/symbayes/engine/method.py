@@ -25,6 +25,7 @@ from typing import ClassVar, TypeVar, dataclass_transform
 import numpy as np
 
 from symbayes import specs
+from symbayes.draws.forward import Kind
 from symbayes.engine.phase import Phase
 from symbayes.posterior import Posterior
 
@@ -97,6 +98,11 @@ class Method:
     def phases(self, posterior: Posterior) -> tuple[Phase, ...]:
         """What a run goes through; asked of the resolved method."""
         raise NotImplementedError
+
+    @property
+    def forward(self) -> Kind:
+        """How its draws predict; most do by a plain forward pass."""
+        return "plain"
 
     def tell(self, traces: Mapping[str, np.ndarray]) -> list[str]:
         """What the run found of itself, such as a step size, in sentences for the user."""

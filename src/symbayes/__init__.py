@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from symbayes.methods import (
         EMA,
         HMC,
+        IVON,
         MALA,
         MCLMC,
         METHODS,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
         AdjustedMCLMC,
         CheckpointEnsemble,
         DeepEnsemble,
+        MeanField,
         MicrocanonicalEnsemble,
         SnapshotEnsemble,
     )
@@ -57,6 +59,7 @@ __getattr__, __dir__ = lazily(
         "CheckpointEnsemble": "symbayes.methods:CheckpointEnsemble",
         "SnapshotEnsemble": "symbayes.methods:SnapshotEnsemble",
         "HMC": "symbayes.methods:HMC",
+        "IVON": "symbayes.methods:IVON",
         "MALA": "symbayes.methods:MALA",
         "MCLMC": "symbayes.methods:MCLMC",
         "METHODS": "symbayes.methods:METHODS",
@@ -68,6 +71,7 @@ __getattr__, __dir__ = lazily(
         "Diverged": "symbayes.engine:Diverged",
         "Draws": "symbayes.draws:Draws",
         "Elsewhere": "symbayes.engine:Elsewhere",
+        "MeanField": "symbayes.methods:MeanField",
         "MicrocanonicalEnsemble": "symbayes.methods:MicrocanonicalEnsemble",
         "Moments": "symbayes.engine:Moments",
         "Opened": "symbayes.engine:Opened",
@@ -100,6 +104,7 @@ __getattr__, __dir__ = lazily(
 __all__ = [
     "EMA",
     "HMC",
+    "IVON",
     "MALA",
     "MCLMC",
     "METHODS",
@@ -114,6 +119,7 @@ __all__ = [
     "Diverged",
     "Draws",
     "Elsewhere",
+    "MeanField",
     "MicrocanonicalEnsemble",
     "Moments",
     "Opened",

@@ -9,6 +9,7 @@ from symbayes.methods.checkpoint import CheckpointEnsemble
 from symbayes.methods.ema import EMA
 from symbayes.methods.ensemble import DeepEnsemble
 from symbayes.methods.hmc import HMC
+from symbayes.methods.ivon import IVON
 from symbayes.methods.mala import MALA
 from symbayes.methods.mclmc import MCLMC
 from symbayes.methods.mile import MicrocanonicalEnsemble
@@ -18,6 +19,7 @@ from symbayes.methods.sgld import SGLD
 from symbayes.methods.snapshot import SnapshotEnsemble
 from symbayes.methods.swa import SWA
 from symbayes.methods.swag import SWAG
+from symbayes.methods.vi import MeanField
 
 METHODS: dict[str, type[Method]] = {
     method.name: method
@@ -36,12 +38,15 @@ METHODS: dict[str, type[Method]] = {
         SWA,
         EMA,
         SWAG,
+        MeanField,
+        IVON,
     )
 }
 
 __all__ = [
     "EMA",
     "HMC",
+    "IVON",
     "MALA",
     "MCLMC",
     "METHODS",
@@ -53,6 +58,7 @@ __all__ = [
     "AdjustedMCLMC",
     "CheckpointEnsemble",
     "DeepEnsemble",
+    "MeanField",
     "MicrocanonicalEnsemble",
     "SnapshotEnsemble",
 ]

@@ -84,24 +84,32 @@ class Train(Phase):
         """What the optimiser remembers of the phase before, if that trained too; else nothing yet."""
         if isinstance(left.chain, Member):
             return left.chain.memory
-        return self._optimizer().init(left.variables["params"])
+        return self.optimiser().init(left.variables["params"])
 
-    def _optimizer(self) -> optax.GradientTransformation:
+    def optimiser(self) -> optax.GradientTransformation:
         """Without the learning rate."""
         return optax.trace(decay=self.momentum) if self.optimizer == "sgd" else optax.scale_by_adam()
 
     def step(self, posterior: Posterior, shared: None, flight: Flight, tick: Tick) -> Flight:
-        params = flight.variables["params"]
         value, gradient, decay, stats = self._loss(posterior, flight.variables, tick)
+        params, memory = self.moved(
+            posterior, flight.variables["params"], gradient, decay, flight.memory, tick
+        )
+        variables = {"params": params, "stats": stats}
+        return replace(flight, variables=variables, memory=memory, loss=flight.loss + value)
+
+    def moved(
+        self, posterior: Posterior, params: Any, gradient: Any, decay: Any, memory: Any, tick: Tick
+    ) -> tuple[Any, Any]:
+        """Parameters and memory after a step of the optimiser along the gradient; `decay` is left out of what
+        it rescales."""
         if self.clip is not None:
             gradient = optax.clip_by_global_norm(self.clip).update(gradient, optax.EmptyState())[0]
-        direction, memory = self._optimizer().update(gradient, flight.memory, params)
+        direction, memory = self.optimiser().update(gradient, memory, params)
         if decay is not None:
             direction = jax.tree.map(jnp.add, direction, decay)
         rate = self.rate.at(tick.unit, tick.step, self.steps(posterior, None))
-        params = jax.tree.map(lambda w, d: w - rate * d, params, direction)
-        variables = {"params": params, "stats": stats}
-        return replace(flight, variables=variables, memory=memory, loss=flight.loss + value)
+        return jax.tree.map(lambda w, d: w - rate * d, params, direction), memory
 
     def _loss(self, posterior: Posterior, variables: Any, tick: Tick) -> tuple[jax.Array, Any, Any, Any]:
         """The loss, its gradient, weight decay that is kept out of that, and the new statistics."""

@@ -16,6 +16,8 @@ import symbayes as sb
 from symbayes.engine import Method
 from symbayes.evaluate import METRICS, Metric
 from symbayes.evaluate.metric import NEEDS
+from symbayes.methods.phases import schedules, train
+from symbayes.methods.training import Training
 
 DOCS = Path(__file__).parent
 NOTE = "<!-- Made from the code by `python docs/generate.py`: change the docstrings there. -->\n"
@@ -34,6 +36,7 @@ def methods() -> str:
         "changes no draw. In the equations, the log density is the tempered one of the "
         "[posterior](posterior.md).",
         *(_method(kind) for kind in sb.METHODS.values()),
+        _training(),
         BEGINNING,
     ]
     return "\n\n".join(part.strip() for part in parts) + "\n"
@@ -51,6 +54,16 @@ Chains begin at the network's own initialisation. `run(..., start=...)` takes
 """
 
 
+def _training() -> str:
+    """What all methods that train have in common, told once."""
+    parts, references = ["## Training"], []
+    for module in (train, schedules):
+        body, more = _without_references(inspect.getdoc(module) or "")
+        parts += [_headed(body), body.partition("\n\n")[2]]
+        references += more
+    return "\n\n".join([*parts, "References: " + "; ".join(references) + "."])
+
+
 def _method(kind: type[Method]) -> str:
     summary, _, attributes = (inspect.getdoc(kind) or "").partition("Attributes:\n")
     module = inspect.getdoc(sys.modules[kind.__module__]) or ""
@@ -59,9 +72,11 @@ def _method(kind: type[Method]) -> str:
     parts = [f"## {kind.__name__}", summary.strip(), text.partition("\n\n")[2]]
     for phase in phases:
         body, more = _without_references(phase)
-        parts.append(f"*{body.partition(chr(10))[0].rstrip('.')}.*")
+        parts.append(_headed(body))
         parts.append(body.partition("\n\n")[2])
         references += [each for each in more if each not in references]
+    if issubclass(kind, Training):
+        parts.append("The loss, optimisers and schedules are under [training](#training).")
     parts.append(_table(kind, attributes))
     if kind.example:
         parts.append(f"```console\n$ symbayes sample {kind.name} {kind.example}\n```")
@@ -72,10 +87,16 @@ def _method(kind: type[Method]) -> str:
 
 
 def _phase_modules(kind: type[Method]) -> list[object]:
-    """Where the phases that a method's file names are defined."""
+    """Where the phases that a method's file names are defined, but for those that are told elsewhere."""
     named = vars(sys.modules[kind.__module__]).values()
     found = [each for each in named if inspect.isclass(each) and issubclass(each, sb.engine.Phase)]
-    return [sys.modules[each.__module__] for each in found if each.__module__ != kind.__module__]
+    apart = {kind.__module__, train.__name__, sb.engine.Phase.__module__}
+    return [sys.modules[each.__module__] for each in found if each.__module__ not in apart]
+
+
+def _headed(body: str) -> str:
+    """The first sentence of a file, as a heading of what follows."""
+    return f"*{' '.join(body.partition(chr(10) * 2)[0].split()).rstrip('.')}.*"
 
 
 def _without_references(doc: str) -> tuple[str, list[str]]:

@@ -1,5 +1,6 @@
 """The command on many processes: what the how-to shows, on one machine."""
 
+import gc
 import os
 import random
 import re
@@ -7,14 +8,19 @@ import shlex
 import socket
 import subprocess
 import sys
+import weakref
 from typing import Any
 
 import jax
 import pytest
 
+import symbayes as sb
 from shown_code import ROOT, commands
 from symbayes import cli
+from symbayes.cli import sample
+from symbayes.cli.target import Target
 from symbayes.draws import Run
+from symbayes.engine.crew import Crew
 
 SAMPLE = ["sample", "hmc", "--step-size", "0.01"]
 SMALL = "--trajectory 0.02 --burn-in 2 --draws 3 --examples 60 --hidden 4"
@@ -60,6 +66,32 @@ def test_the_lines_of_the_how_to_draw_together(tmp_path):
     run = Run(tmp_path / "runs/two")
     assert run.finished
     assert run.config["processes"] == 2
+
+
+def test_one_of_many_processes_holds_no_more_examples_than_its_devices(monkeypatch, tmp_path):
+    whole = []
+    made = Target.posterior
+
+    def posterior(self: Target, mesh: Any) -> Any:
+        posterior, dataset = made(self, mesh)
+        whole.append(weakref.ref(dataset.train.x))
+        return posterior, dataset
+
+    class Begun(Exception):
+        pass
+
+    def begin(*_: Any, **__: Any) -> None:
+        gc.collect()
+        assert [held() is None for held in whole] == [True]
+        raise Begun
+
+    monkeypatch.setattr(Target, "posterior", posterior)
+    monkeypatch.setattr(sample.engine, "run", begin)
+    method = sb.HMC(step_size=0.01, trajectory=0.02, chains=2)
+    where = sample.Where(store=tmp_path / "run")
+    mesh = sb.make_mesh(2, devices=jax.devices()[:2])
+    with pytest.raises(Begun):
+        sample._draw(method, Target(hidden=(4,)), where, mesh, Crew(2, 1), sample.Output(None), None)
 
 
 def slurm(number: int, job: int) -> dict[str, str]:

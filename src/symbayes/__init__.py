@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from symbayes.engine import open_run as open  # as in symbayes.open(folder)
     from symbayes.methods import (
         HMC,
+        IVON,
         MALA,
         MCLMC,
         METHODS,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
         SGLD,
         AdjustedMCLMC,
         DeepEnsemble,
+        MeanField,
         MicrocanonicalEnsemble,
     )
     from symbayes.posterior import Posterior, likelihoods, priors
@@ -47,6 +49,7 @@ __getattr__, __dir__ = lazily(
     __name__,
     {
         "HMC": "symbayes.methods:HMC",
+        "IVON": "symbayes.methods:IVON",
         "MALA": "symbayes.methods:MALA",
         "MCLMC": "symbayes.methods:MCLMC",
         "METHODS": "symbayes.methods:METHODS",
@@ -58,6 +61,7 @@ __getattr__, __dir__ = lazily(
         "Diverged": "symbayes.engine:Diverged",
         "Draws": "symbayes.draws:Draws",
         "Elsewhere": "symbayes.engine:Elsewhere",
+        "MeanField": "symbayes.methods:MeanField",
         "MicrocanonicalEnsemble": "symbayes.methods:MicrocanonicalEnsemble",
         "Moments": "symbayes.engine:Moments",
         "Opened": "symbayes.engine:Opened",
@@ -89,6 +93,7 @@ __getattr__, __dir__ = lazily(
 
 __all__ = [
     "HMC",
+    "IVON",
     "MALA",
     "MCLMC",
     "METHODS",
@@ -100,6 +105,7 @@ __all__ = [
     "Diverged",
     "Draws",
     "Elsewhere",
+    "MeanField",
     "MicrocanonicalEnsemble",
     "Moments",
     "Opened",

@@ -137,8 +137,17 @@ def _part(name: str, value: Any) -> None:
     require(number and 0 <= value <= 1, f"{name} lies from 0 to 1, not {value!r}")
 
 
+def _amount(name: str, value: Any) -> None:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    require(number and value >= 0, f"{name} is a number of at least zero, not {value!r}")
+    if value:
+        require_positive(**{name: value})
+
+
 Positive = Annotated[float, Rule(lambda name, value: require_positive(**{name: value}))]
 """A finite number above zero."""
+Amount = Annotated[float, Rule(_amount)]
+"""A finite number of at least zero."""
 Share = Annotated[float, Rule(_share)]
 """A number between zero and one, both excluded."""
 Part = Annotated[float, Rule(_part)]

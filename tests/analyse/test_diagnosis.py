@@ -113,6 +113,26 @@ def test_symmetries_are_told_beside_their_control(raw: float, aligned: float, wo
     assert words in sentence
 
 
+def test_alignment_is_told_beside_the_same_draws() -> None:
+    together, settled = mixed([0.0, 0.0])
+    medians = {"weights": 2.0, "weights, same draws": 1.04, "aligned weights": 1.02, "prior, aligned": 1.003}
+    across = {space: together | {"R-hat, median": value} for space, value in medians.items()}
+    told = verdict(across, {"weights": settled}, 2, 60).sentences
+    (sentence,) = [s for s in told if "draws of the prior: 1.003" in s]
+    assert sentence.startswith("The median R-hat of weights of the aligned draws is 1.040, aligned 1.020")
+    assert "keep no chains apart" in sentence
+
+
+def test_where_few_draws_are_aligned_their_weights_are_told_too(runs: dict[str, Path]) -> None:
+    found = diagnose(runs["hmc"], bounds=sb.analyse.Bounds(draws=8))
+    assert found.aligned_draws == 4
+    shapes = {space: mixing.values.shape[1] for space, mixing in found.across.items()}
+    assert shapes == {"weights": 8, "weights, same draws": 4, "aligned weights": 4, "prior, aligned": 4}
+    np.testing.assert_array_equal(
+        found.across["weights, same draws"].values, found.across["weights"].values[:, 1::2]
+    )
+
+
 def test_quantities_that_never_change() -> None:
     still = Mixing(np.ones((2, 6, 3))).numbers()
     assert verdict({"weights": still}, {"weights": still}, 2, 6).mixed is None

@@ -160,4 +160,22 @@ ROWS = (
         block_steps=(12, 6, 4, 1),
         mode=sb.DeepEnsemble(epochs=600, batch=24, chains=CHAINS, learning_rate=3e-2, schedule="cosine"),
     ),
+    Row(
+        # Two epochs of six steps, and three draws.
+        method=sb.MeanField(epochs=2, batch=20, draws=3, kl_warmup=0.5, chains=CHAINS),
+        other=sb.MeanField(learning_rate=1e-2, epochs=1, batch=20, draws=2, scale=0.1, chains=CHAINS),
+        independent=sb.MeanField(epochs=2, batch=20, draws=3, kl_warmup=0.5, chains=CHAINS),
+        block_steps=(6, *((4,) if AS_USERS else ())),
+        longer=sb.MeanField(epochs=2, batch=20, draws=5, kl_warmup=0.5, chains=CHAINS),
+    ),
+    Row(
+        # Two epochs of six steps, and three draws.
+        method=sb.IVON(epochs=2, batch=20, draws=3, chains=CHAINS),
+        other=sb.IVON(
+            learning_rate=0.05, epochs=1, batch=20, draws=2, curvature=1.0, beta1=0.8, chains=CHAINS
+        ),
+        independent=sb.IVON(epochs=2, batch=20, draws=3, chains=CHAINS),
+        block_steps=(6, *((4,) if AS_USERS else ())),
+        longer=sb.IVON(epochs=2, batch=20, draws=5, chains=CHAINS),
+    ),
 )

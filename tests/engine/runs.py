@@ -60,7 +60,7 @@ class SignalAt:
     def init(self, posterior: Any) -> dict[str, Any]:
         return sb.Moments().init(posterior)
 
-    def look(self, posterior: Any, variables: Any) -> Any:
+    def look(self, posterior: Any, variables: Any, passes: Any) -> Any:
         return variables
 
     def update(self, posterior: Any, memory: dict[str, Any], seen: Any) -> dict[str, Any]:

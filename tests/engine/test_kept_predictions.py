@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import symbayes as sb
+from symbayes.draws.forward import PLAIN, Forward
 from symbayes.engine import predictions
 
 
@@ -65,16 +66,20 @@ def test_other_inputs_draws_likelihoods_and_programs_are_predicted_anew(
     assert made == [3, 3]
     draws, network, likelihood = sb.open(run).draws, tiny.network, tiny.likelihood
     keys = {
-        sb.draws.files.sha256(*predictions._described(list(shards), net, law, x))
-        for shards, net, law in (
-            (draws.segments, network, likelihood),
-            ((), network, likelihood),
-            (draws.segments, sb.networks.mlp(hidden=(6,), outputs=10, activation="tanh"), likelihood),
-            (draws.segments, network, sb.likelihoods.Gaussian(0.5)),
-            (draws.segments, network, sb.likelihoods.Gaussian(0.6)),
+        sb.draws.files.sha256(*predictions._described(list(shards), forward, net, law, x))
+        for shards, forward, net, law in (
+            (draws.segments, PLAIN, network, likelihood),
+            ((), PLAIN, network, likelihood),
+            (draws.segments, PLAIN, sb.networks.mlp(hidden=(6,), outputs=10, activation="tanh"), likelihood),
+            (draws.segments, PLAIN, network, sb.likelihoods.Gaussian(0.5)),
+            (draws.segments, PLAIN, network, sb.likelihoods.Gaussian(0.6)),
+            (draws.segments, Forward("keyed"), network, likelihood),
+            (draws.segments, Forward("linearised", {"a": np.zeros(2)}), network, likelihood),
+            (draws.segments, Forward("linearised", {"a": np.ones(2)}), network, likelihood),
+            (draws.segments, Forward("linearised", {"b": np.ones(2)}), network, likelihood),
         )
     }
-    assert len(keys) == 5
+    assert len(keys) == 9
 
 
 def test_a_damaged_file_is_made_again(run: Path, made: list[int], digits: sb.data.Dataset) -> None:

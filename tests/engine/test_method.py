@@ -88,10 +88,10 @@ def test_bad_values_are_refused_by_the_name_of_their_field(fields, message):
 
 
 def test_two_words_are_joined_by_or():
-    broken = object.__new__(sb.DeepEnsemble)
-    for name, value in (dataclasses.asdict(sb.DeepEnsemble()) | {"optimizer": "adma"}).items():
+    broken = object.__new__(sb.HMC)
+    for name, value in (dataclasses.asdict(sb.HMC()) | {"mass": "priro"}).items():
         object.__setattr__(broken, name, value)
-    with pytest.raises(ValueError, match=r"^optimizer is adam or sgd, not 'adma'$"):
+    with pytest.raises(ValueError, match=r"^mass is prior or diagonal, not 'priro'$"):
         specs.validate(broken)
 
 
@@ -125,3 +125,46 @@ def test_a_phase_knows_which_parts_are_its_own():
     assert not Walk(1).overrides("draw")
     assert Walk(1).overrides("step")
     assert not any(Walk(1).overrides(part) for part in ("open", "going", "fit", "learn", "begin"))
+
+
+@method
+class Parent(Method):
+    """A parent.
+
+    Attributes:
+        first: told by the parent,
+            in two lines.
+        second: also told.
+    """
+
+    first: Count = 1
+    second: Count = 2
+
+
+@method
+class Child(Parent):
+    """A child.
+
+    More about it.
+
+    Attributes:
+        third: its own.
+        second: told again: otherwise.
+    """
+
+    third: Count = 3
+
+
+def test_fields_are_described_by_the_nearest_class_in_the_order_of_the_fields() -> None:
+    assert (Child.__doc__ or "").splitlines() == [
+        "A child.",
+        "",
+        "More about it.",
+        "",
+        "Attributes:",
+        "    first: told by the parent,",
+        "        in two lines.",
+        "    second: told again: otherwise.",
+        "    third: its own.",
+    ]
+    assert Everything.__doc__ == "A field of every type."

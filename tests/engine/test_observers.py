@@ -8,6 +8,7 @@ import pytest
 
 import symbayes as sb
 from symbayes import evaluate, trees
+from symbayes.posterior.forwards import Passes
 from symbayes.pytrees import pytree
 
 
@@ -56,7 +57,8 @@ def test_predictions_are_remembered_in_the_likelihoods_own_form(tiny: sb.Posteri
     variables = jax.jit(jax.vmap(jax.vmap(tiny.init)))(jax.random.split(jax.random.key(3), (2, 4)))
     memory = observer.init(posterior)
     for part in (slice(1), slice(1, 4)):
-        seen = observer.look(posterior, jax.tree.map(lambda leaf, part=part: leaf[:, part], variables))
+        some = jax.tree.map(lambda leaf, part=part: leaf[:, part], variables)
+        seen = observer.look(posterior, some, Passes())
         memory = observer.update(posterior, memory, [np.asarray(each) for each in seen])
     expected = sb.posterior.prediction.predict(
         tiny.network, tiny.likelihood, sb.Draws.from_variables(variables), x

@@ -373,7 +373,7 @@ class SignalTwice(SignalAt):
         super().__init__(draws=-1)
         self._left = look
 
-    def look(self, posterior, variables):
+    def look(self, posterior, variables, passes):
         self._left -= 1
         if self._left == 0:
             signal.raise_signal(self._number)

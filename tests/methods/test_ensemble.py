@@ -59,7 +59,13 @@ def posterior() -> sb.Posterior:
 fresh = jax.jit(lambda posterior, key: posterior.init(key))
 
 
-def plain_member(posterior: sb.Posterior, optimizer: optax.GradientTransformation, member: int) -> Any:
+DECAY = TEMPERATURE / (0.5**2 * EXAMPLES)
+"""What the prior N(0, 0.5^2) is as weight decay on the mean loss."""
+
+
+def plain_member(
+    posterior: sb.Posterior, optimizer: optax.GradientTransformation, member: int, decay: float = DECAY
+) -> Any:
     """One member by optax alone, with the batches and keys that the protocol of methods prescribes."""
     chain_key = jax.random.fold_in(jax.random.key(SEED), member)
     variables = fresh(posterior, chain_key)
@@ -72,7 +78,7 @@ def plain_member(posterior: sb.Posterior, optimizer: optax.GradientTransformatio
         )
         likelihood = optax.softmax_cross_entropy_with_integer_labels(outputs, examples.y[rows]).mean()
         squares = sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(params))
-        return likelihood + TEMPERATURE * squares / (2 * 0.5**2) / EXAMPLES, stats
+        return likelihood + decay / 2 * squares, stats
 
     @jax.jit
     def step(variables: Any, memory: Any, rows: jax.Array, key: jax.Array) -> Any:
@@ -90,21 +96,50 @@ def plain_member(posterior: sb.Posterior, optimizer: optax.GradientTransformatio
     return variables
 
 
+STEPS = EPOCHS * (EXAMPLES // BATCH)
+
+
 @pytest.mark.parametrize(
-    ("method", "optimizer"),
+    ("method", "optimizer", "decay"),
     [
         (
             sb.DeepEnsemble(0.05, EPOCHS, BATCH, chains=2, schedule="cosine"),
-            optax.adam(optax.cosine_decay_schedule(0.05, EPOCHS * (EXAMPLES // BATCH))),
+            optax.adam(optax.cosine_decay_schedule(0.05, STEPS)),
+            DECAY,
         ),
         (
-            sb.DeepEnsemble(0.05, EPOCHS, BATCH, chains=2, optimizer="sgd", schedule="constant"),
-            optax.sgd(0.05, momentum=0.9),
+            sb.DeepEnsemble(
+                0.05, EPOCHS, BATCH, chains=2, optimizer="sgd", schedule="constant", momentum=0.8
+            ),
+            optax.sgd(0.05, momentum=0.8),
+            DECAY,
+        ),
+        (
+            # The weight decay that is the prior is AdamW's own, and not in the loss.
+            sb.DeepEnsemble(
+                0.05, EPOCHS, BATCH, chains=2, optimizer="adamw", schedule="linear", warmup=1 / 3, clip=0.3
+            ),
+            optax.chain(
+                optax.clip_by_global_norm(0.3),
+                optax.adamw(
+                    optax.join_schedules(
+                        [
+                            optax.linear_schedule(0, 0.05, STEPS // 3),
+                            optax.linear_schedule(0.05, 0, STEPS - STEPS // 3),
+                        ],
+                        [STEPS // 3],
+                    ),
+                    weight_decay=DECAY,
+                ),
+            ),
+            0.0,
         ),
     ],
-    ids=["adam", "sgd"],
+    ids=["adam", "sgd", "adamw"],
 )
-def test_members_are_those_of_a_plain_loop(posterior: Any, method: sb.DeepEnsemble, optimizer: Any) -> None:
+def test_members_are_those_of_a_plain_loop(
+    posterior: Any, method: sb.DeepEnsemble, optimizer: Any, decay: float
+) -> None:
     keys = [jax.random.fold_in(jax.random.key(SEED), member) for member in range(2)]
     start = trees.stack([fresh(posterior, key) for key in keys])
     drawn = sb.run(method, posterior, seed=SEED, start=start, progress=False)
@@ -112,7 +147,7 @@ def test_members_are_those_of_a_plain_loop(posterior: Any, method: sb.DeepEnsemb
     density = jax.jit(lambda posterior, variables: posterior.log_density(variables))
     energy = -density(posterior, trees.index(members, (1, 0)))
     assert drawn.stats["energy"][1, 0] == pytest.approx(float(energy), rel=1e-5)
-    expected = plain_member(posterior, optimizer, member=1)
+    expected = plain_member(posterior, optimizer, 1, decay)
     begun = trees.flatten(trees.index(start, 1))
     for name, value in trees.flatten(expected).items():
         reached = trees.flatten(members)[name][1, 0]
@@ -200,6 +235,10 @@ def test_a_batch_larger_than_the_data_is_all_of_it(tiny: sb.Posterior, begin: An
         ({"epochs": 0}, "epochs must be a whole number of at least 1, not 0"),
         ({"batch": 0}, "batch must be a whole number of at least 1, not 0"),
         ({"chains": 0}, "chains must be a whole number of at least 1, not 0"),
+        ({"warmup": 1.0}, "warmup is a part of the training, below 1"),
+        ({"momentum": 1}, "momentum is the share of the velocity that a step keeps, below 1"),
+        ({"clip": -0.1}, "clip is a number of at least zero, not -0.1"),
+        ({"schedule": "cyclic"}, "schedule is constant, linear, cosine or step, not 'cyclic'"),
     ],
 )
 def test_bad_hyper_parameters_are_refused(changes: dict[str, Any], message: str) -> None:

@@ -212,4 +212,4 @@ def _watched(draws: Draws, tell: Callable[[int], Any]) -> Draws:
         done += count
         tell(done)
 
-    return Draws([_Watched(segment, name, seen) for segment in draws.segments])
+    return dataclasses.replace(draws, segments=[_Watched(segment, name, seen) for segment in draws.segments])

@@ -21,7 +21,7 @@ from symbayes.analyse.bounds import Bounds
 from symbayes.analyse.control import prior_draws
 from symbayes.analyse.mixing import FEWEST_DRAWS, FORMATS, Mixing
 from symbayes.analyse.progress import Tell, silent
-from symbayes.analyse.verdict import Verdict, verdict
+from symbayes.analyse.verdict import SAME_DRAWS, Verdict, verdict
 from symbayes.brief import html_table
 from symbayes.draws import Draws
 from symbayes.draws.columns import some_columns, some_weights
@@ -65,7 +65,8 @@ class Diagnosis:
         draws: of each chain.
         modes: from how many different networks chains began.
         across: mixing of all chains, of ``predictions``, ``weights``, ``aligned weights`` and, as a control,
-            the ``prior, aligned``; what does not apply is left out.
+            the ``prior, aligned``; where not all draws were aligned, also of the ``weights, same draws``;
+            what does not apply is left out.
         within: the same of the chains of each mode by themselves.
         acceptance: mean over draws, or None.
         divergences: draws whose trajectory diverged, or None.
@@ -207,8 +208,12 @@ def _values(
     values["weights"] = some_weights(run.draws, bounds.weights)
     some = bounds.some_draws(run.draws)
     every_chain = some.chains == run.draws.chains and len(some) >= FEWEST_DRAWS
+    aligned = aligned and run.draws.forward.plain
     if not aligned or not every_chain or not movable(run.group):
         return values, 0, inputs
+    if len(some) < len(run.draws):
+        # R-hat and effective sizes of fewer draws differ by themselves: like is compared with like.
+        values[SAME_DRAWS] = some_weights(some, bounds.weights)
     noise = prior_draws(run, some)
     for space, form, what in (("aligned weights", some, ""), ("prior, aligned", noise, " of the prior")):
         tell(f"aligning {some.chains * len(some):,} draws{what}")

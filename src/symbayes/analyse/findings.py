@@ -104,14 +104,15 @@ def investigate(
     tell: Tell = silent,
     statistics: Statistics = "recompute",
 ) -> Findings | None:
-    """Align a run and measure it before and after; None without symmetries, or without two draws.
+    """Align a run and measure it before and after; None without symmetries, without two draws, or where draws
+    are not networks by themselves.
 
     The source is the folder of a run, or draws in memory as `run` gave them.  For networks between others, or
     at their mean, statistics of normalisers are computed again on training examples, or interpolated.
     """
     run, bounds = open_run(source), bounds or Bounds()
     draws = bounds.some_draws(run.draws)
-    if draws.chains * len(draws) < 2:
+    if draws.chains * len(draws) < 2 or not draws.forward.plain:
         return None
     tell("looking for symmetries")
     if not movable(run.group):

@@ -15,6 +15,9 @@ Numbers = Mapping[str, Mapping[str, float]]
 NEARLY_ALL = 0.99
 """The share of quantities whose R-hat is good where chains have mixed."""
 
+SAME_DRAWS = "weights, same draws"
+"""The space of the weights of those draws that were aligned, where these are not all."""
+
 LOW_ACCEPTANCE = 0.4
 CORRELATED = 0.1
 """Independent draws per draw below which draws are worth little."""
@@ -72,12 +75,12 @@ def _symmetries(across: Numbers) -> list[str]:
     """What alignment changes, beside what it does to noise."""
     if "aligned weights" not in across:
         return []
+    unaligned = SAME_DRAWS if SAME_DRAWS in across else "weights"
     raw, aligned, noise = (
-        across[space]["R-hat, median"] for space in ("weights", "aligned weights", "prior, aligned")
+        across[space]["R-hat, median"] for space in (unaligned, "aligned weights", "prior, aligned")
     )
-    told = (
-        f"The median R-hat of weights is {raw:.3f}, aligned {aligned:.3f} (draws of the prior: {noise:.3f})"
-    )
+    of = "weights" if unaligned == "weights" else "weights of the aligned draws"
+    told = f"The median R-hat of {of} is {raw:.3f}, aligned {aligned:.3f} (draws of the prior: {noise:.3f})"
     if raw < GOOD:
         return [f"{told}: symmetries keep no chains apart."]
     if aligned < GOOD:

@@ -113,6 +113,9 @@ def _draw(
         cost = engine.estimate(method, posterior)
         cost = dataclasses.replace(cost, disk=cost.disk // where.keep if where.keep > 0 else 0)
         console.print(f"{method.name}: {cost}", highlight=False, soft_wrap=True)
+    about = dataset.about
+    if not crew.alone:
+        del dataset  # One of many processes holds the examples that its devices need, and no others.
     draws = engine.run(
         method,
         posterior,
@@ -122,14 +125,14 @@ def _draw(
         keep=where.keep,
         mesh=mesh,
         progress=True,
-        about=dataset.about,
+        about=about,
     )
     if not crew.leads:
         return None
     output.line(draws)
     for sentence in method.tell({} if draws.origin is None else draws.origin.traces):
         output.line(sentence)
-    return (store, Report.of({store.name: store}, dataset)) if draws.segments else None
+    return (store, Report.of({store.name: store}, target.dataset())) if draws.segments else None
 
 
 def _parts(dataset: Dataset) -> str:

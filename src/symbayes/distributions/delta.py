@@ -40,6 +40,9 @@ class Delta(Distribution, kind="delta"):
         same = layout.weight_vector(variables) == layout.weight_vector(self.location)
         return np.where(np.all(same, axis=-1), 0.0, -np.inf)
 
+    def variances(self, slopes: Variables) -> jax.Array:
+        return jnp.zeros(jax.tree.leaves(slopes)[0].shape[0])
+
     def arrays(self) -> dict[str, np.ndarray]:
         return named_arrays(location=self.location)
 

@@ -16,11 +16,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import safetensors
 from jaxtyping import Float64
 
 from symbayes import trees
+from symbayes.distributions.layout import weights_of
 from symbayes.draws import Draws, files
 from symbayes.specs import did_you_mean, require, require_counts
 
@@ -56,6 +58,16 @@ class Distribution(abc.ABC):
         It is computed on the host, in float64.  Parameters that the distribution holds fixed take no part in
         it: where they differ, the density is zero.
         """
+
+    @property
+    def varying(self) -> Variables:
+        """The parameters that are not held fixed, at the mean."""
+        return weights_of(self.mean)
+
+    @abc.abstractmethod
+    def variances(self, slopes: Variables) -> jax.Array:
+        """The variances of linear functions of the parameters, (n,), whose coefficients are a tree like
+        `varying` with a leading axis over them; may be traced."""
 
     @abc.abstractmethod
     def arrays(self) -> dict[str, np.ndarray]:
@@ -110,6 +122,15 @@ def load(path: str | Path) -> Distribution:
         return from_arrays(files.read_arrays(Path(path)))
     except (safetensors.SafetensorError, ValueError) as error:
         raise ValueError(f"{path} holds no whole distribution ({error}): save it again") from error
+
+
+def dotted(slopes: Variables, variables: Variables) -> jax.Array:
+    """Linear functions of variables, whose coefficients have a leading axis over them."""
+
+    def each(slope: Any, leaf: Any) -> jax.Array:
+        return jnp.tensordot(slope, leaf, jnp.ndim(leaf), precision="highest")
+
+    return jax.tree.reduce(jnp.add, jax.tree.map(each, slopes, variables))
 
 
 def named_arrays(**parts: Any) -> dict[str, np.ndarray]:

@@ -15,7 +15,13 @@ from jaxtyping import Bool, Float64
 from symbayes import trees
 from symbayes.brief import briefly
 from symbayes.distributions import fitting
-from symbayes.distributions.distribution import Distribution, Variables, named_arrays, named_parts
+from symbayes.distributions.distribution import (
+    Distribution,
+    Variables,
+    dotted,
+    named_arrays,
+    named_parts,
+)
 from symbayes.distributions.layout import Layout, weights_of
 from symbayes.draws import Draws
 from symbayes.pytrees import pytree
@@ -100,6 +106,11 @@ class Gaussian(Distribution, kind="gaussian"):
 
         location = jax.tree.map(jnp.asarray, self.location)
         return {**location, **jax.tree.map(moved, weights_of(location), self.diagonal, self.factors, own)}
+
+    def variances(self, slopes: Variables) -> jax.Array:
+        squares = jax.tree.map(jnp.square, slopes)
+        shared = jax.vmap(lambda factor: dotted(slopes, factor))(jax.tree.map(jnp.asarray, self.factors))
+        return dotted(squares, self.diagonal) + jnp.sum(jnp.square(shared), axis=0)
 
     def log_density(self, variables: Variables) -> Float64[np.ndarray, "*lead"]:
         """The log density, by identities that need no matrix of all weights.

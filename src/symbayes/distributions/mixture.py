@@ -13,7 +13,14 @@ from jaxtyping import Float64
 
 from symbayes import trees
 from symbayes.brief import briefly
-from symbayes.distributions.distribution import Distribution, Variables, from_arrays, named_parts, to_arrays
+from symbayes.distributions.distribution import (
+    Distribution,
+    Variables,
+    dotted,
+    from_arrays,
+    named_parts,
+    to_arrays,
+)
 from symbayes.pytrees import pytree
 from symbayes.specs import require
 
@@ -62,6 +69,15 @@ class Mixture(Distribution, kind="mixture"):
     def log_density(self, variables: Variables) -> Float64[np.ndarray, "*lead"]:
         each = [self[number].log_density(variables) for number in range(len(self))]
         return np.asarray(scipy.special.logsumexp(each, axis=0) - np.log(len(self)))
+
+    def variances(self, slopes: Variables) -> jax.Array:
+        """The mean of the components' variances, and the variance of their means."""
+
+        def moments(component: Distribution) -> tuple[jax.Array, jax.Array]:
+            return dotted(slopes, component.varying), component.variances(slopes)
+
+        means, variances = jax.vmap(moments)(jax.tree.map(jnp.asarray, self.components))
+        return jnp.mean(variances, axis=0) + jnp.var(means, axis=0)
 
     def arrays(self) -> dict[str, np.ndarray]:
         return {f"components/{name}": array for name, array in to_arrays(self.components).items()}

@@ -7,6 +7,7 @@ in memory) that are read when walked: `blocks` walks over draws, `columns` over 
 from __future__ import annotations
 
 import abc
+import dataclasses
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ import numpy as np
 from symbayes import trees
 from symbayes.brief import briefly, html_table
 from symbayes.draws import export
+from symbayes.draws.forward import PLAIN, Forward
 from symbayes.specs import require
 
 STATISTICS = export.STATISTICS
@@ -113,13 +115,15 @@ class Origin:
 class Draws:
     """Draws of a posterior; see `variables`, `stats`, `blocks` and `columns`.
 
-    `observed` is what observers found, `path` the folder they are in, and `origin` what made them.
+    `observed` is what observers found, `path` the folder they are in, `origin` what made them, and `forward`
+    how they predict.
     """
 
     segments: Sequence[Segment]
     observed: Mapping[str, Any] = field(default_factory=dict)
     path: Path | None = None
     origin: Origin | None = None
+    forward: Forward = PLAIN
 
     @classmethod
     def from_variables(cls, variables: Any, stats: Mapping[str, Any] | None = None) -> Draws:
@@ -182,7 +186,8 @@ class Draws:
         for segment in self.segments:
             for start in range(0, segment.draws, size):
                 part = slice(start, min(start + size, segment.draws))
-                yield Draws([MemorySegment(read_segment(segment, part), part.stop - part.start)])
+                block = MemorySegment(read_segment(segment, part), part.stop - part.start)
+                yield Draws([block], forward=self.forward)
 
     def draws_within(self, max_bytes: int) -> int:
         """How many draws of every chain take so many bytes, of weights in float32; at least one."""
@@ -225,7 +230,7 @@ class Draws:
             wanted = np.ix_(rows, here - span.start)
             arrays = {name: segment.read(name, span)[wanted] for name in segment.shapes()}
             parts.append(MemorySegment(arrays, len(here)))
-        return Draws(parts)
+        return Draws(parts, forward=self.forward.of_chains(rows))
 
     def to_arviz(self) -> Any:
         """For ArviZ: a DataTree (InferenceData, for versions below 1.0) with parameters and statistics.
@@ -241,8 +246,9 @@ class Draws:
     @classmethod
     def load(cls, path: str | Path) -> Draws:
         """What `save` wrote, in memory."""
-        variables, statistics = export.load_safetensors(Path(path))
-        return cls.from_variables(trees.variables(variables), statistics)
+        variables, statistics, forward = export.load_safetensors(Path(path))
+        draws = cls.from_variables(trees.variables(variables), statistics)
+        return dataclasses.replace(draws, forward=forward)
 
     def _shapes(self) -> dict[str, tuple[int, ...]]:
         require(bool(self.segments), "there are no draws here: the run kept none, or has not got that far")

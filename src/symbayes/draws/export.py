@@ -13,6 +13,7 @@ import numpy as np
 
 from symbayes import trees
 from symbayes.draws import files
+from symbayes.draws.forward import PREFIX, Forward
 
 if TYPE_CHECKING:
     from symbayes.draws.draws import Draws
@@ -80,11 +81,12 @@ def save_safetensors(draws: Draws, path: Path) -> None:
     """One file with every variable and statistic as (chain, draw, ...); one that is there is kept."""
     files.require_new(path)
     statistics = {f"{STATISTICS}/{name}": array for name, array in draws.stats.items()}
-    files.write_bytes(path, *files.pack(trees.flatten(draws.variables) | statistics))
+    rest = statistics | draws.forward.arrays()
+    files.write_bytes(path, *files.pack(trees.flatten(draws.variables) | rest))
 
 
-def load_safetensors(path: Path) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """The variables and statistics of such a file, by name."""
+def load_safetensors(path: Path) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], Forward]:
+    """The variables and statistics of such a file, by name, and how they predict."""
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
     try:
@@ -93,4 +95,5 @@ def load_safetensors(path: Path) -> tuple[dict[str, np.ndarray], dict[str, np.nd
         raise ValueError(f"{path} is not a safetensors file, or is damaged: {error}") from error
     mark = f"{STATISTICS}/"
     statistics = {name.removeprefix(mark): array for name, array in arrays.items() if name.startswith(mark)}
-    return {name: array for name, array in arrays.items() if not name.startswith(mark)}, statistics
+    variables = {name: array for name, array in arrays.items() if not name.startswith((mark, PREFIX))}
+    return variables, statistics, Forward.from_arrays(arrays)

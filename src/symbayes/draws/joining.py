@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from symbayes.draws.draws import STATISTICS, VARIABLES, Draws, Segment
+from symbayes.draws.forward import together
 from symbayes.specs import require
 
 Along = Literal["chain", "draw"]
@@ -85,10 +86,12 @@ def joined(parts: Sequence[Draws], along: Along = "chain") -> Draws:
             f"these are draws of different networks: {_difference(first.shapes, part.shapes)}",
         )
     names = frozenset.intersection(*(frozenset(part.segments[0].shapes()) for part in parts))
+    forward = together([part.forward for part in parts], chains=along == "chain")
     if along == "draw":
         counts = sorted({part.chains for part in parts})
         require(len(counts) == 1, f"one after the other, runs have equally many chains, not {counts}")
-        return Draws([Some(segment, names) for part in parts for segment in part.segments])
+        segments = [Some(segment, names) for part in parts for segment in part.segments]
+        return Draws(segments, forward=forward)
     lengths = sorted({len(part) for part in parts})
     require(
         len(lengths) == 1,
@@ -100,7 +103,7 @@ def joined(parts: Sequence[Draws], along: Along = "chain") -> Draws:
         sides.append(Side(part, modes))
         if MODE in names:
             modes += int(part.stats["mode"].max()) + 1
-    return Draws([SideBySide(tuple(sides), names, len(first))])
+    return Draws([SideBySide(tuple(sides), names, len(first))], forward=forward)
 
 
 def _difference(first: dict[str, Any], second: dict[str, Any]) -> str:

@@ -32,6 +32,7 @@ import numpy as np
 from symbayes import specs
 from symbayes.draws import files, journal
 from symbayes.draws.draws import Draws
+from symbayes.draws.forward import FITTED, Forward
 
 PARTS = ("draws", "traces", "distribution", "state")
 """Folders with files of single blocks."""
@@ -187,7 +188,13 @@ class Run:
             for entry in self.entries
             if entry["shard"]
         ]
-        return Draws(segments, observed=self._observed(), path=self.path)
+        return Draws(segments, observed=self._observed(), path=self.path, forward=self.forward)
+
+    @property
+    def forward(self) -> Forward:
+        """How the draws predict."""
+        kind = self.config.get("forward", "plain")
+        return Forward.of(kind, self.distribution if kind in FITTED else None)
 
     def state(self) -> dict[str, np.ndarray]:
         """The arrays from which the run goes on."""

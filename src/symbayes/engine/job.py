@@ -7,6 +7,7 @@ devices hold the calling thread until a block is done.
 from __future__ import annotations
 
 import contextlib
+import copy
 import dataclasses
 import os
 import sys
@@ -22,6 +23,7 @@ from jax.sharding import Mesh
 
 from symbayes.distributions import Mixture, from_arrays, to_arrays
 from symbayes.draws.draws import named_arrays
+from symbayes.draws.forward import FITTED
 from symbayes.engine import loop, placement, states
 from symbayes.engine.crew import Crew
 from symbayes.engine.loop import Record, State
@@ -32,6 +34,7 @@ from symbayes.engine.plan import Cursor, Plan, draw_slots, steps_per_block
 from symbayes.engine.sinks import Sink
 from symbayes.engine.start import Start
 from symbayes.posterior import Posterior
+from symbayes.posterior.forwards import Passes, predicting
 
 SAVER_NICENESS = 10
 """Of the thread that saves: on a CPU it would else hold up the threads that compute the next block."""
@@ -94,11 +97,16 @@ class Job:
     phases: tuple[Phase, ...] = field(init=False)
     slots: int = field(init=False)
     memories: dict[str, Memory] = field(init=False, default_factory=dict)
+    observed: Posterior = field(init=False)
+    """The posterior as observers see it: with the likelihood that predictions are of."""
+    _law: Any = field(init=False, default=None)
     _saved: float = field(init=False, default=-np.inf)
 
     def __post_init__(self) -> None:
         self.phases = self.method.phases(self.posterior)
         self.slots = draw_slots(self.posterior, self.method.chains)
+        self.observed = copy.copy(self.posterior)
+        self.observed.likelihood = predicting(self.posterior.likelihood, self.method.forward)
 
     # Phases
 
@@ -157,7 +165,7 @@ class Job:
         A block is saved while the device is at the next one already.
         """
         memories = self.memories
-        memories.update({observer.name: observer.init(self.posterior) for observer in self.observers})
+        memories.update({observer.name: observer.init(self.observed) for observer in self.observers})
         with ThreadPoolExecutor(1, initializer=_give_way) as saver:
             saving: Future[dict[str, Memory]] | None = None
             saved: Block | None = None
@@ -185,6 +193,8 @@ class Job:
             if number > cursor.phase or state is None or plan is None:
                 state, plan = self.begin(number, left or self.start.left)
                 cursor = Cursor(number, drawn=cursor.drawn)
+            if self.observers and self.method.forward in FITTED and left is not None:
+                self._law = self._readable(left.distribution)
             while cursor.unit < phase.units:
                 saves, stops = self._order(state)
                 made = self.advance(number, cursor, state, plan)
@@ -242,7 +252,10 @@ class Job:
         kept = work.kept[: len(complete)]
         if not self.crew.alone:
             record = self._readable(record.part(drawn=kept.any(), done=bool(complete)))
-        seen = {o.name: o.look(self.posterior, record.variables) for o in self.observers if kept.any()}
+        seen = {}
+        if kept.any():
+            passes = Passes(self.method.forward, self._law, record.drawn.get("key"))
+            seen = {o.name: o.look(self.observed, record.variables, passes) for o in self.observers}
         return Block(phase, plan, record, complete, kept, cursor.drawn, after, state, seen)
 
     def save(self, sink: Sink, made: Block, memories: dict[str, Memory]) -> dict[str, Memory]:
@@ -255,7 +268,7 @@ class Job:
         statistics["mode"] = np.repeat(self.start.modes[:, None], count, axis=1)
         if count:
             memories = {
-                o.name: o.update(self.posterior, memories[o.name], seen[o.name]) for o in self.observers
+                o.name: o.update(self.observed, memories[o.name], seen[o.name]) for o in self.observers
             }
         stored = _thinned(made.first, count, self.keep)
         part = slice(stored.start, stored.stop, stored.step)

@@ -15,6 +15,9 @@ validated by their types (`symbayes.specs`) when it is made.
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, TypeVar, dataclass_transform
@@ -22,16 +25,43 @@ from typing import ClassVar, TypeVar, dataclass_transform
 import numpy as np
 
 from symbayes import specs
+from symbayes.draws.forward import Kind
 from symbayes.engine.phase import Phase
 from symbayes.posterior import Posterior
 
 M = TypeVar("M", bound=type)
 
+ATTRIBUTES = "Attributes:"
+"""What the fields of a method are described under, in its docstring."""
+
 
 @dataclass_transform(frozen_default=True)
 def method(cls: M) -> M:
-    """Make a class a method: a frozen dataclass whose fields are validated."""
-    return dataclass(frozen=True)(cls)
+    """Make a class a method: a frozen dataclass whose fields are validated.
+
+    Its docstring is completed by what those of its bases say about the fields that it inherits.
+    """
+    made = dataclass(frozen=True)(cls)
+    made.__doc__ = _documented(made)
+    return made
+
+
+def _documented(cls: type) -> str:
+    """The docstring of a method, with its bases' entries for fields that it does not describe itself."""
+    summary, entries = _entries(cls)
+    for base in cls.__mro__[1:]:
+        entries = _entries(base)[1] | entries
+    fields = [entries[field.name] for field in dataclasses.fields(cls) if field.name in entries]
+    return "\n".join([summary.rstrip(), "", ATTRIBUTES, *fields]) if fields else summary
+
+
+def _entries(cls: type) -> tuple[str, dict[str, str]]:
+    """What stands before a docstring's attributes, and the lines of each of them."""
+    doc = inspect.cleandoc(cls.__doc__ or "")
+    summary, _, rest = doc.partition(ATTRIBUTES)
+    words = re.split(r"^    (\w+)(?=: )", rest, flags=re.M)[1:]
+    pairs = zip(words[::2], words[1::2], strict=True)
+    return summary, {name: f"    {name}{text.rstrip()}" for name, text in pairs}
 
 
 class Method:
@@ -68,6 +98,11 @@ class Method:
     def phases(self, posterior: Posterior) -> tuple[Phase, ...]:
         """What a run goes through; asked of the resolved method."""
         raise NotImplementedError
+
+    @property
+    def forward(self) -> Kind:
+        """How its draws predict; most do by a plain forward pass."""
+        return "plain"
 
     def tell(self, traces: Mapping[str, np.ndarray]) -> list[str]:
         """What the run found of itself, such as a step size, in sentences for the user."""

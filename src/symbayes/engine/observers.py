@@ -15,6 +15,7 @@ import numpy as np
 
 from symbayes import evaluate, trees
 from symbayes.posterior import Posterior
+from symbayes.posterior.forwards import Passes
 from symbayes.posterior.likelihoods import Running
 from symbayes.posterior.prediction import joined, outputs
 
@@ -36,8 +37,11 @@ class Observer(Protocol):
         """What is remembered before the first draw."""
         ...
 
-    def look(self, posterior: Posterior, variables: Any) -> Any:
-        """What is needed of a block: a pytree of arrays with leading axes (chain, draw)."""
+    def look(self, posterior: Posterior, variables: Any, passes: Passes) -> Any:
+        """What is needed of a block: a pytree of arrays with leading axes (chain, draw).
+
+        `passes` says how these variables predict.
+        """
         ...
 
     def update(self, posterior: Posterior, memory: Memory, seen: Any) -> Memory:
@@ -63,8 +67,8 @@ class Predictions:
     def init(self, posterior: Posterior) -> Memory:
         return _memory(self._begun(posterior))
 
-    def look(self, posterior: Posterior, variables: Any) -> list[jax.Array]:
-        return outputs(posterior.network, posterior.likelihood, variables, self.x)
+    def look(self, posterior: Posterior, variables: Any, passes: Passes) -> list[jax.Array]:
+        return outputs(posterior.network, posterior.likelihood, variables, self.x, passes)
 
     def update(self, posterior: Posterior, memory: Memory, seen: list[np.ndarray]) -> Memory:
         block = joined(seen, len(self.x))
@@ -100,7 +104,7 @@ class Moments:
             memory |= {f"mean/{name}": np.zeros(shape), f"deviation/{name}": np.zeros(shape)}
         return memory
 
-    def look(self, posterior: Posterior, variables: Any) -> Any:
+    def look(self, posterior: Posterior, variables: Any, passes: Passes) -> Any:
         return variables
 
     def update(self, posterior: Posterior, memory: Memory, seen: Any) -> Memory:

@@ -26,6 +26,7 @@ from symbayes.engine.predictions import recalled
 from symbayes.engine.summary import Summary
 from symbayes.networks import Network, session
 from symbayes.posterior import Posterior, Predictive, likelihoods, priors
+from symbayes.posterior.forwards import predicting
 from symbayes.posterior.likelihoods import Likelihood
 from symbayes.posterior.prediction import log_likelihoods, predict, predictions
 from symbayes.posterior.priors import Prior
@@ -150,7 +151,7 @@ class Opened:
             inputs,
             lambda: predictions(self.network, self.likelihood, self.draws, inputs),
         )
-        return self.likelihood.predictive(values)
+        return predicting(self.likelihood, self.draws.forward.kind).predictive(values)
 
     def to_arviz(
         self, *, log_likelihood: bool = True, posterior_predictive: bool = True, x: Any = None, seed: int = 0

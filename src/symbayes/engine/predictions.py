@@ -2,8 +2,8 @@
 
     predictions/KEY.safetensors   what the likelihood predicts for every draw at some inputs
 
-The key is a checksum of the draws, the inputs, the network's program and the likelihood.  These files are a
-convenience: a damaged one is made again, and where none can be written nothing is kept.
+The key is a checksum of the draws, how they predict, the inputs, the network's program and the likelihood.
+These files are a convenience: a damaged one is made again, and where none can be written nothing is kept.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 
 from symbayes import specs
 from symbayes.draws import Draws, files
+from symbayes.draws.forward import Forward
 from symbayes.draws.store import ShardSegment
 from symbayes.networks import Network
 from symbayes.networks.traced import traced
@@ -43,7 +44,7 @@ def recalled(
     shards = [segment for segment in draws.segments if isinstance(segment, ShardSegment)]
     if len(shards) < len(draws.segments):
         return make()
-    key = files.sha256(*_described(shards, network, likelihood, x))
+    key = files.sha256(*_described(shards, draws.forward, network, likelihood, x))
     file = path / FOLDER / f"{key[:32]}.safetensors"
     kept = _read(file)
     if kept is not None:
@@ -56,11 +57,15 @@ def recalled(
 
 
 def _described(
-    shards: list[ShardSegment], network: Network, likelihood: Likelihood, x: np.ndarray
+    shards: list[ShardSegment], forward: Forward, network: Network, likelihood: Likelihood, x: np.ndarray
 ) -> Iterator[files.Buffer]:
     for shard in shards:
         shard.file.verify()
         yield f"{shard.file.sha256} {shard.draws};".encode()
+    yield forward.kind.encode()
+    for name, array in sorted(forward.law.items()):
+        yield f"{name} {array.dtype.str} {array.shape};".encode()
+        yield _bytes(array)
     # The program rather than the network's name: what a function of the user's own computes may change.
     _, program = traced(network, x.shape[1:], x.dtype)
     yield ADDRESS.sub("", str(program.jaxpr)).encode()

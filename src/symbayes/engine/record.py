@@ -32,6 +32,7 @@ def configuration(
     return {
         "format": 2,
         "method": specs.encode(method),
+        "forward": method.forward,
         "posterior": posterior.describe(),
         "seed": seed,
         "start": None if start is None else _start_fingerprint(start),

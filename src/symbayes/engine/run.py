@@ -15,6 +15,7 @@ from jax.sharding import Mesh
 from symbayes import specs
 from symbayes.distributions import from_arrays
 from symbayes.draws import Draws, Origin, Run
+from symbayes.draws.forward import Forward
 from symbayes.engine import placement
 from symbayes.engine.crew import joined, require_agreement
 from symbayes.engine.job import Diverged, Job
@@ -113,7 +114,9 @@ def run(
             warnings.warn(warning, stacklevel=2)
         fitted = None if into.distribution is None else from_arrays(into.distribution)
         found = into.found if isinstance(into, MemorySink) else {}
-        return dataclasses.replace(into.draws, origin=Origin(config, given, into.traces, fitted, found))
+        forward = Forward.of(method.forward, into.distribution)
+        origin = Origin(config, given, into.traces, fitted, found)
+        return dataclasses.replace(into.draws, origin=origin, forward=forward)
 
 
 def _work(job: Job, into: Sink, store: str | Path | None, progress: bool | None) -> None:
@@ -128,7 +131,7 @@ def _work(job: Job, into: Sink, store: str | Path | None, progress: bool | None)
                 raise Stopped(_stopped_message(meter.share, store))
     # Also of a run that had ended already: it may have been killed before it came to this.
     for observer in job.observers:
-        into.save_observed(observer.name, observer.finish(job.posterior, job.memories[observer.name]))
+        into.save_observed(observer.name, observer.finish(job.observed, job.memories[observer.name]))
 
 
 def _grows(job: Job) -> list[str]:

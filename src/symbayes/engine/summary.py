@@ -13,6 +13,7 @@ import numpy as np
 from symbayes import evaluate
 from symbayes.draws import Draws, Run
 from symbayes.draws.columns import some_weights
+from symbayes.draws.forward import WORDS, Kind
 from symbayes.engine.words import size
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class Summary:
         chains: how many.
         draws: of each chain, as kept so far.
         weights: numbers in a draw.
+        forward: how draws predict.
         acceptance: mean over the draws.
         divergences: how many draws' trajectories diverged.
         rhat: largest rank-normalised split R-hat: of the energy, and of the weights (some of them, where
@@ -58,6 +60,7 @@ class Summary:
     chains: int
     draws: int
     weights: int
+    forward: Kind
     acceptance: float | None
     divergences: int | None
     rhat: Mapping[str, float]
@@ -84,6 +87,7 @@ class Summary:
             chains=draws.chains if draws.segments else config["method"].get("chains", 1),
             draws=len(draws),
             weights=sum(math.prod(shape) for shape in draws.shapes.values()) if draws.segments else 0,
+            forward=draws.forward.kind,
             acceptance=float(stats["acceptance"].mean()) if "acceptance" in stats else None,
             divergences=int(stats["divergent"].sum()) if "divergent" in stats else None,
             rhat={name: float(np.nanmax(evaluate.rhat(values))) for name, values in mixed.items()},
@@ -106,6 +110,7 @@ class Summary:
             "data": f"{self.data or 'not named'}, {self.examples:,} training examples",
             "state": state,
             "draws": f"{self.chains} chains x {self.draws:,} draws",
+            "predictions": None if self.forward == "plain" else WORDS[self.forward],
             "acceptance": None if self.acceptance is None else f"{self.acceptance:.1%}",
             "divergences": None if self.divergences is None else f"{self.divergences:,}",
             "largest R-hat": _listed(self.rhat, ".3f"),

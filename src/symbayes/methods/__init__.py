@@ -7,12 +7,14 @@ from symbayes.engine import Method
 from symbayes.methods.adjusted_mclmc import AdjustedMCLMC
 from symbayes.methods.ensemble import DeepEnsemble
 from symbayes.methods.hmc import HMC
+from symbayes.methods.ivon import IVON
 from symbayes.methods.mala import MALA
 from symbayes.methods.mclmc import MCLMC
 from symbayes.methods.mile import MicrocanonicalEnsemble
 from symbayes.methods.nuts import NUTS
 from symbayes.methods.sghmc import SGHMC
 from symbayes.methods.sgld import SGLD
+from symbayes.methods.vi import MeanField
 
 METHODS: dict[str, type[Method]] = {
     method.name: method
@@ -26,11 +28,14 @@ METHODS: dict[str, type[Method]] = {
         SGLD,
         SGHMC,
         DeepEnsemble,
+        MeanField,
+        IVON,
     )
 }
 
 __all__ = [
     "HMC",
+    "IVON",
     "MALA",
     "MCLMC",
     "METHODS",
@@ -39,5 +44,6 @@ __all__ = [
     "SGLD",
     "AdjustedMCLMC",
     "DeepEnsemble",
+    "MeanField",
     "MicrocanonicalEnsemble",
 ]

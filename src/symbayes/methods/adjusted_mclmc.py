@@ -17,12 +17,11 @@ References: Robnik, Cohn-Gordon & Seljak (2025), Metropolis adjusted microcanoni
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from symbayes.engine.method import method
 from symbayes.methods.hmc import HMC
 from symbayes.methods.phases import IsokineticTrajectories
-from symbayes.specs import Count, Natural, Part, Positive, Share
 
 
 @method
@@ -33,31 +32,13 @@ class AdjustedMCLMC(HMC):
         step_size: of the integrator; by default found by trial.  With `adapt`, where adaptation begins.  In
             units of the prior's standard deviations where these differ between parameters, and of the
             estimated ones with a diagonal mass.
-        trajectory: length of a trajectory, step size times number of steps; by default a quarter of
-            the prior's period, pi/2 alpha sqrt(T).  The word chees tunes it across chains during burn-in.
-        burn_in: trajectories before the first draw is kept.
-        draws: trajectories after that, one draw each.
-        chains: independent chains.
-        adapt: tune during burn-in, the step size towards `target_accept`.
-        target_accept: the mean acceptance probability that adaptation aims at.
         jitter: by what part of itself the length of trajectories varies, from 0 to 1; by default 0.2, and 1
             for a length that is tuned.
-        mass: from the scales of the prior, or diagonal: estimated from all chains during burn-in.
     """
 
     name: ClassVar[str] = "adjusted-mclmc"
     example: ClassVar[str] = "--trajectory 0.48 --draws 200"
     varies: ClassVar[float] = 0.2
-
-    step_size: Positive | None = None
-    trajectory: Positive | Literal["chees"] | None = None
-    burn_in: Natural = 50
-    draws: Count = 240
-    chains: Count = 4
-    adapt: bool = True
-    target_accept: Share = 0.9
-    jitter: Part | None = None
-    mass: Literal["prior", "diagonal"] = "prior"
 
     def _tuned(self, **settings: Any) -> IsokineticTrajectories:
         return IsokineticTrajectories(**settings)

@@ -27,62 +27,48 @@ from typing import ClassVar
 
 import numpy as np
 
-from symbayes.engine.method import Method, method
+from symbayes.engine.method import method
 from symbayes.engine.phase import Phase
-from symbayes.methods.phases import Train
 from symbayes.methods.phases.microcanonical import judged, microcanonical
+from symbayes.methods.training import REMEDY, Training
 from symbayes.posterior import Posterior
-from symbayes.specs import Count, Natural, Positive, require
+from symbayes.specs import Count, Natural, require
 
 AIM, LAST = 0.5, 0.1
 """Energy variance per weight that tuning aims at, when it begins and when it ends."""
 
 
 @method
-class MicrocanonicalEnsemble(Method):
+class MicrocanonicalEnsemble(Training):
     """Microcanonical Langevin ensembles (Sommer et al. 2025): many modes, each with biased draws around it.
 
     Attributes:
-        learning_rate: of Adam, on the mean loss per example.
         epochs: passes over the training data; none where a start is given.
-        batch: examples in a mini-batch; what is left of an epoch is dropped, another part each time.
+        chains: members.
         thin: steps from one draw to the next.
         burn_in: draws that are made and not kept, in which a chain tunes itself.
         draws: draws of each member that are kept after that.
-        chains: members.
     """
 
     name: ClassVar[str] = "mile"
-    remedy: ClassVar[str] = "use a smaller learning_rate, and inputs of the order of one"
+    remedy: ClassVar[str] = REMEDY
     example: ClassVar[str] = "--epochs 100 --chains 10 --draws 100"
     extends: ClassVar[str | None] = "draws"
 
-    learning_rate: Positive = 1e-3
     epochs: Natural = 50
-    batch: Count = 100
+    chains: Count = 8
     thin: Count = 100
     burn_in: Natural = 500
     draws: Count = 100
-    chains: Count = 8
 
     def check(self) -> None:
+        super().check()
         require(self.burn_in >= 10, "a chain tunes itself in burn-in: use a burn_in of at least 10")
-
-    def resolve(self, posterior: Posterior) -> MicrocanonicalEnsemble:
-        return dataclasses.replace(self, batch=min(self.batch, posterior.size))
 
     def started(self) -> MicrocanonicalEnsemble:
         return dataclasses.replace(self, epochs=0)
 
     def phases(self, posterior: Posterior) -> tuple[Phase, ...]:
-        train = Train(
-            units=self.epochs,
-            learning_rate=self.learning_rate,
-            cosine=True,
-            keeps=False,
-            batch=self.batch,
-            optimizer="adam",
-        )
         chains = microcanonical(
             units=self.burn_in,
             draws=self.draws,
@@ -91,7 +77,7 @@ class MicrocanonicalEnsemble(Method):
             length=None,
             aims=(AIM, LAST),
         )
-        return train, *chains
+        return self.training(posterior), *chains
 
     def tell(self, traces: Mapping[str, np.ndarray]) -> list[str]:
         variance = float(traces["energy_variance"][:, self.burn_in :].mean())

@@ -15,55 +15,30 @@ References: Chen, Fox & Guestrin (2014), Stochastic gradient Hamiltonian Monte C
 
 from __future__ import annotations
 
-import dataclasses
 from typing import ClassVar
 
-from symbayes.engine.method import Method, method
+from symbayes.engine.method import method
 from symbayes.methods.phases import Diffusion
-from symbayes.methods.phases.diffusion import Schedule, diffusions
+from symbayes.methods.phases.diffusion import diffusions
+from symbayes.methods.sgld import SGLD
 from symbayes.posterior import Posterior
-from symbayes.specs import Count, Natural, Positive, Share
+from symbayes.specs import Positive, Share
 
 
 @method
-class SGHMC(Method):
+class SGHMC(SGLD):
     """Stochastic-gradient Hamiltonian Monte Carlo (Chen et al. 2014): biased at a finite learning rate.
 
     Attributes:
         learning_rate: on the mean loss per example, as for an optimiser with this momentum.
         momentum: share of the velocity that every step keeps.
-        batch: examples in a mini-batch; what is left of an epoch is dropped, another part each time.
-        burn_in: epochs before the first draw is kept.
-        thin: epochs from one draw to the next.
-        draws: draws of each chain.
-        chains: independent chains.
-        schedule: the learning rate is constant, decaying, or cyclical.
-        decay: epochs after which a decaying rate begins to fall.
-        cycle: epochs in a cycle.
-        exploration: share of a cycle that explores, without noise and without draws.
-        precondition: scale the steps of every weight in the style of RMSprop, adapted during burn-in.
     """
 
     name: ClassVar[str] = "sghmc"
-    remedy: ClassVar[str] = "use a smaller learning_rate, and inputs of the order of one"
     example: ClassVar[str] = "--learning-rate 0.01 --schedule cyclical --draws 50"
-    extends: ClassVar[str | None] = "draws"
 
     learning_rate: Positive = 0.01
     momentum: Share = 0.9
-    batch: Count = 100
-    burn_in: Natural = 100
-    thin: Count = 10
-    draws: Count = 100
-    chains: Count = 4
-    schedule: Schedule = "constant"
-    decay: Count = 100
-    cycle: Count = 50
-    exploration: Share = 0.8
-    precondition: bool = False
-
-    def resolve(self, posterior: Posterior) -> SGHMC:
-        return dataclasses.replace(self, batch=min(self.batch, posterior.size))
 
     def phases(self, posterior: Posterior) -> tuple[Diffusion, Diffusion]:
         return diffusions(self, momentum=self.momentum)

@@ -15,6 +15,7 @@ sampler that accepts by it stays exact whatever its gradients are, as long as th
 from __future__ import annotations
 
 import copy
+import functools
 import math
 from collections.abc import Callable
 from typing import Any, Literal
@@ -285,34 +286,67 @@ class Posterior:
         return [likelihood, *(self.prior_weight * term for term in prior)]
 
     def minibatch_log_density(
-        self, variables: Variables, rows: jax.Array, key: jax.Array
+        self, variables: Variables, rows: jax.Array, key: jax.Array, *, prior: bool = True
     ) -> tuple[jax.Array, dict[str, Any]]:
         """An unbiased estimate of the log density from some rows, in training mode; and the new
         statistics.
 
-        ``N/B sum_{i in rows} log p(y_i | w) + log p(w)``, tempered, for B rows drawn evenly.
+        ``N/B sum_{i in rows} log p(y_i | w) + log p(w)``, tempered, for B rows drawn evenly; without the
+        second term where the prior is left out.
         """
+        apply = self.network.apply_train
+        likelihood, stats = self._minibatch_likelihood(apply, variables, rows, key)
+        if not prior:
+            return likelihood, stats
+        return likelihood + self.prior_weight * self.prior.log_density(variables["params"]), stats
+
+    def _minibatch_likelihood(
+        self, outputs: Callable[..., Any], arguments: Any, rows: jax.Array, key: jax.Array
+    ) -> tuple[jax.Array, Any]:
         x, y = spread.taken(self.mesh, self.chunks, rows)
         with jax.default_matmul_precision(MATMUL[self.precision]):
-            outputs, stats = self._for_gradients(self.network.apply_train)(variables, x, key)
-        mean = jnp.mean(self.likelihood.log_prob(outputs, y))
-        prior = self.prior.log_density(variables["params"])
-        return self.likelihood_weight * self.size * mean + self.prior_weight * prior, stats
+            made, stats = self._for_gradients(outputs)(arguments, x, key)
+        return self.likelihood_weight * self.size * jnp.mean(self.likelihood.log_prob(made, y)), stats
 
     def minibatch_gradient(
-        self, variables: Variables, rows: jax.Array, key: jax.Array
+        self, variables: Variables, rows: jax.Array, key: jax.Array, *, prior: bool = True
     ) -> tuple[Any, jax.Array, dict[str, Any]]:
         """The gradient of that estimate in the parameters, the estimate, and the new statistics."""
-        return self._for_many(Posterior._minibatch_gradient, len(rows))(self, variables, rows, key)
+        function = functools.partial(Posterior._minibatch_gradient, prior=prior)
+        return self._for_many(function, len(rows))(self, variables, rows, key)
 
     def _minibatch_gradient(
-        self, variables: Variables, rows: jax.Array, key: jax.Array
+        self, variables: Variables, rows: jax.Array, key: jax.Array, *, prior: bool
     ) -> tuple[Any, jax.Array, dict[str, Any]]:
         def log_density(params: Any) -> tuple[jax.Array, dict[str, Any]]:
-            return self.minibatch_log_density({**variables, "params": params}, rows, key)
+            return self.minibatch_log_density({**variables, "params": params}, rows, key, prior=prior)
 
         (value, stats), gradient = jax.value_and_grad(log_density, has_aux=True)(variables["params"])
         return gradient, value, stats
+
+    def likelihood_gradient(
+        self,
+        outputs: Callable[..., Any],
+        moving: Any,
+        fixed: Any,
+        rows: jax.Array,
+        key: jax.Array,
+    ) -> tuple[Any, jax.Array, Any]:
+        """The gradient, in `moving`, of the log likelihood's estimate from some rows, tempered; the estimate,
+        and the new statistics.
+
+        ``outputs((moving, fixed), x, key)`` gives outputs and statistics, as a network does in training; it
+        is a plain function that holds no arrays of its own.
+        """
+
+        def gradient(posterior: Posterior, moving: Any, fixed: Any, rows: jax.Array, key: jax.Array) -> Any:
+            def likelihood(moving: Any) -> tuple[jax.Array, Any]:
+                return posterior._minibatch_likelihood(outputs, (moving, fixed), rows, key)
+
+            (value, stats), slope = jax.value_and_grad(likelihood, has_aux=True)(moving)
+            return slope, value, stats
+
+        return self._for_many(gradient, len(rows))(self, moving, fixed, rows, key)
 
     def predict(self, draws: Any, x: Any) -> Predictive:
         """The predictive distribution of every draw at the inputs `x`."""

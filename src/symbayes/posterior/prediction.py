@@ -14,6 +14,8 @@ from symbayes import trees
 from symbayes.data import Examples
 from symbayes.draws import Draws
 from symbayes.networks import Network
+from symbayes.posterior import forwards
+from symbayes.posterior.forwards import Passes, predicting
 from symbayes.posterior.likelihoods import Likelihood, Predictive
 from symbayes.posterior.numerics import COMPILED_SOON
 from symbayes.specs import require
@@ -24,7 +26,8 @@ DRAWS_AT_ONCE = 16
 
 def predict(network: Network, likelihood: Likelihood, draws: Any, x: Any) -> Predictive:
     """The predictive of `draws` (or of one tree of variables) at `x`."""
-    return likelihood.predictive(predictions(network, likelihood, draws, x))
+    kind = draws.forward.kind if isinstance(draws, Draws) else "plain"
+    return predicting(likelihood, kind).predictive(predictions(network, likelihood, draws, x))
 
 
 def predictions(network: Network, likelihood: Likelihood, draws: Any, x: Any) -> np.ndarray:
@@ -34,31 +37,43 @@ def predictions(network: Network, likelihood: Likelihood, draws: Any, x: Any) ->
     if not isinstance(draws, Draws):
         draws = Draws.from_variables(jax.tree.map(lambda leaf: np.asarray(leaf)[None, None], draws))
     require(bool(draws.segments), "there are no draws to predict with: the run kept none")
-    blocks = (block.variables for block in draws.blocks(DRAWS_AT_ONCE))
-    return np.concatenate([_of_block(network, likelihood, variables, x) for variables in blocks], axis=1)
+    blocks = draws.blocks(DRAWS_AT_ONCE)
+    return np.concatenate([_of_block(network, likelihood, block, x) for block in blocks], axis=1)
 
 
-def _of_block(network: Network, likelihood: Likelihood, variables: Any, x: np.ndarray) -> np.ndarray:
-    """The predictions of stacked variables: `DRAWS_AT_ONCE` networks in one program, what is left one by one
+def _of_block(network: Network, likelihood: Likelihood, block: Draws, x: np.ndarray) -> np.ndarray:
+    """The predictions of draws in memory: `DRAWS_AT_ONCE` networks in one program, what is left one by one
     in another, so that two programs serve any number of draws.
     """
-    chains, count = jax.tree.leaves(variables)[0].shape[:2]
+    chains, count, passes = block.chains, len(block), Passes.of(block)
     total = chains * count
-    flat = jax.tree.map(lambda leaf: leaf.reshape(total, *leaf.shape[2:]), variables)
+    each = _flat(block.variables, passes, chains, count)
+    passes = Passes(passes.kind, passes.law)
     whole = total - total % DRAWS_AT_ONCE
     starts = [*range(0, whole, DRAWS_AT_ONCE), *range(whole, total)]
     found: list[list[jax.Array]] = []
     for start, stop in itertools.pairwise([*starts, total]):
-        some = trees.index(flat, slice(start, stop))
-        found.append([_one_by_one(network, likelihood, some, piece) for piece in _pieces(x)])
+        some = trees.index(each, slice(start, stop))
+        found.append([_one_by_one(network, likelihood, passes, some, piece) for piece in _pieces(x)])
     values = np.concatenate([np.concatenate(pieces, axis=1)[:, : len(x)] for pieces in found])
     return values.reshape(chains, count, *values.shape[1:])
 
 
+def _flat(variables: Any, passes: Passes, chains: int, count: int) -> tuple[Any, Any, Any]:
+    """Variables, key and number of the chain of every draw, with one leading axis over draws."""
+    flat = jax.tree.map(lambda leaf: leaf.reshape(chains * count, *leaf.shape[2:]), variables)
+    return (flat, *passes.flat(chains, count))
+
+
 @functools.partial(jax.jit, static_argnames="network", compiler_options=COMPILED_SOON)
-def _one_by_one(network: Network, likelihood: Likelihood, variables: Any, x: jax.Array) -> jax.Array:
+def _one_by_one(
+    network: Network, likelihood: Likelihood, passes: Passes, each: Any, x: jax.Array
+) -> jax.Array:
+    law = predicting(likelihood, passes.kind)
     with jax.default_matmul_precision("float32"):
-        return jax.lax.map(lambda one: likelihood.predict(network.apply(one, x)), variables)
+        return jax.lax.map(
+            lambda one: law.predict(forwards.outputs(network, likelihood, passes, one, x)), each
+        )
 
 
 def log_likelihoods(network: Network, likelihood: Likelihood, draws: Draws, examples: Examples) -> np.ndarray:
@@ -66,19 +81,22 @@ def log_likelihoods(network: Network, likelihood: Likelihood, draws: Draws, exam
     x, y = np.asarray(examples.x), np.asarray(examples.y)
     parts = []
     for block in draws.blocks(DRAWS_AT_ONCE):
-        pieces = zip(_pieces(x), _pieces(y), strict=True)
-        each = [_log_probs(network, likelihood, block.variables, *piece) for piece in pieces]
+        pieces, passes = zip(_pieces(x), _pieces(y), strict=True), Passes.of(block)
+        each = [_log_probs(network, likelihood, passes, block.variables, *piece) for piece in pieces]
         parts.append(joined(each, len(x)))
     return np.concatenate(parts, axis=1)
 
 
-def outputs(network: Network, likelihood: Likelihood, variables: Any, x: Any) -> list[jax.Array]:
+def outputs(
+    network: Network, likelihood: Likelihood, variables: Any, x: Any, passes: Passes | None = None
+) -> list[jax.Array]:
     """What the likelihood predicts for stacked variables with leading axes (chain, draw), in pieces of `x`.
 
     Each piece is (chain, draw, examples, outputs), the last one padded; they are computed while the
     caller goes on.
     """
-    return [_outputs(network, likelihood, variables, piece) for piece in _pieces(x)]
+    passes = passes or Passes()
+    return [_outputs(network, likelihood, passes, variables, piece) for piece in _pieces(x)]
 
 
 def joined(pieces: Sequence[Any], examples: int) -> np.ndarray:
@@ -96,19 +114,31 @@ def _pieces(x: Any) -> Iterator[Any]:
 
 
 @functools.partial(jax.jit, static_argnames="network")
-def _outputs(network: Network, likelihood: Likelihood, variables: Any, x: jax.Array) -> jax.Array:
-    return _of_each(lambda v: likelihood.predict(network.apply(v, x)), variables)
+def _outputs(
+    network: Network, likelihood: Likelihood, passes: Passes, variables: Any, x: jax.Array
+) -> jax.Array:
+    law = predicting(likelihood, passes.kind)
+    return _of_each(
+        lambda one: law.predict(forwards.outputs(network, likelihood, passes, one, x)), variables, passes
+    )
 
 
 @functools.partial(jax.jit, static_argnames="network")
-def _log_probs(network: Network, likelihood: Likelihood, variables: Any, x: Any, y: Any) -> jax.Array:
-    return _of_each(lambda v: likelihood.log_prob(network.apply(v, x), y), variables)
+def _log_probs(
+    network: Network, likelihood: Likelihood, passes: Passes, variables: Any, x: Any, y: Any
+) -> jax.Array:
+    law = predicting(likelihood, passes.kind)
+    return _of_each(
+        lambda one: law.log_prob(forwards.outputs(network, likelihood, passes, one, x), y),
+        variables,
+        passes,
+    )
 
 
-def _of_each(function: Callable[[Any], jax.Array], variables: Any) -> jax.Array:
+def _of_each(function: Callable[..., jax.Array], variables: Any, passes: Passes) -> jax.Array:
     """A function of every draw of stacked variables, with leading axes (chain, draw)."""
     chains, count = jax.tree.leaves(variables)[0].shape[:2]
-    flat = jax.tree.map(lambda leaf: leaf.reshape(chains * count, *leaf.shape[2:]), variables)
+    each = _flat(variables, passes, chains, count)
     with jax.default_matmul_precision("float32"):
-        values = jax.lax.map(function, flat, batch_size=min(DRAWS_AT_ONCE, chains * count))
+        values = jax.lax.map(function, each, batch_size=min(DRAWS_AT_ONCE, chains * count))
     return values.reshape(chains, count, *values.shape[1:])

@@ -146,3 +146,24 @@ def test_targets_that_do_not_fit_two_outputs_each_are_refused(y: np.ndarray, mes
     HeteroscedasticGaussian().check((1, 2), np.zeros((3, 1), np.float32))
     with pytest.raises(ValueError, match=message):
         HeteroscedasticGaussian().check((1, 2), y)
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_curvature_is_the_expected_second_derivative(kind: type) -> None:
+    """By sums over all labels, or by quadrature over real targets."""
+    law = kind()
+    outputs = np.random.default_rng(8).normal(size=4).astype(np.float32)
+    second = jax.hessian(lambda o, y: -law.log_prob(o[None], y[None])[0])
+    if kind is Categorical:
+        every, weights = np.arange(4), scipy.special.softmax(outputs.astype(np.float64))
+    else:
+        means, scales = law.predictive(
+            np.asarray(law.predict(jnp.asarray(outputs)))[None, None]
+        ).arrays.values()
+        nodes, of_node = np.polynomial.hermite_e.hermegauss(3)
+        places = np.stack(np.unravel_index(np.arange(3**means.size), [3] * means.size), axis=-1)
+        every = (means.ravel() + scales.ravel() * nodes[places]).astype(np.float32)
+        weights = (of_node / of_node.sum())[places].prod(axis=-1)
+    expected = np.einsum("s,sij->ij", weights, jax.vmap(second, in_axes=(None, 0))(outputs, every))
+    root = np.asarray(law.curvature_root(jnp.asarray(outputs)[None])[0])
+    np.testing.assert_allclose(root @ root.T, expected, atol=2e-4 * np.abs(expected).max())

@@ -4,10 +4,16 @@ Each chain minimises, by mini-batches of B out of N examples,
 
     - 1/B sum_{i in batch} log p(y_i | w) - 1/N log p(w)
 
-with the posterior's own likelihood and prior.  A unit is an epoch, in an order of its own; what is left of it
-is dropped, another part each time.
+with the posterior's own likelihood and prior.  The second term is weight decay: for a prior N(0, s^2) its
+gradient is w / (N s^2).  It goes through the optimiser like the first, but for AdamW, which keeps it out of
+what Adam rescales: with A the direction of Adam for the first term alone, a step is
 
-Reference: Kingma & Ba (2015), Adam.
+    w <- w - rate (A - 1/N grad log p(w))
+
+A limit on the norm of the gradient is one on that of all weights together, as the optimiser gets it.  A unit
+is an epoch, in an order of its own; what is left of it is dropped, another part each time.
+
+References: Kingma & Ba (2015), Adam; Loshchilov & Hutter (2019), Decoupled weight decay regularization.
 """
 
 from __future__ import annotations
@@ -21,13 +27,11 @@ import optax
 
 from symbayes.engine.phase import Left, Phase, Tick, phase, static
 from symbayes.methods.phases.energies import measured
+from symbayes.methods.phases.schedules import Rate
 from symbayes.posterior import Posterior
 from symbayes.pytrees import pytree
 
-Optimizer = Literal["adam", "sgd"]
-Schedule = Literal["constant", "cosine"]
-
-OPTIMIZERS = {"adam": optax.scale_by_adam, "sgd": lambda: optax.trace(decay=0.9)}
+Optimizer = Literal["adam", "adamw", "sgd"]
 
 
 @pytree
@@ -42,45 +46,78 @@ class Member:
 
 @phase
 class Train(Phase):
-    """Epochs of mini-batch training; the last one may end in a draw.
+    """Epochs of mini-batch training; some of the last may end in a draw.
 
     Attributes:
         units: epochs.
-        learning_rate: learning rate of the optimiser, for the mean loss per example.
-        cosine: whether the learning rate falls to zero along a cosine.
-        keeps: whether the last epoch ends in a draw.
+        rate: learning rate of every step, for the mean loss per example.
+        momentum: share of the velocity that a step of sgd keeps.
+        clip: largest norm of the gradient of all weights; None for no limit.
+        draws: how many draws there are, the last of them at the end of the last epoch; 0 for none.
+        thin: epochs from one draw to the next.
         batch: examples in a mini-batch.
-        optimizer: adam, or sgd with momentum 0.9.
+        optimizer: adam, adamw or sgd with momentum.
     """
 
     shown: ClassVar[tuple[str, ...]] = ("loss",)
 
     units: Any
-    learning_rate: Any
-    cosine: Any
-    keeps: Any
+    rate: Rate
+    momentum: Any
+    clip: Any
+    draws: int
+    thin: int
     batch: int | None = static()
     optimizer: Optimizer = static()
 
     def enter(self, posterior: Posterior, shared: None, left: Left, tick: Tick) -> Member:
-        memory = OPTIMIZERS[self.optimizer]().init(left.variables["params"])
-        return Member(left.variables, memory, jnp.zeros(()))
+        return Member(left.variables, self._memory(left), jnp.zeros(()))
+
+    def _memory(self, left: Left) -> Any:
+        """What the optimiser remembers of the phase before, if that trained too; else nothing yet."""
+        if isinstance(left.chain, Member):
+            return left.chain.memory
+        return self.optimiser().init(left.variables["params"])
+
+    def optimiser(self) -> optax.GradientTransformation:
+        """Without the learning rate."""
+        return optax.trace(decay=self.momentum) if self.optimizer == "sgd" else optax.scale_by_adam()
 
     def step(self, posterior: Posterior, shared: None, flight: Member, tick: Tick) -> Member:
-        params = flight.variables["params"]
-        gradient, log_density, stats = posterior.minibatch_gradient(flight.variables, tick.rows, tick.key)
-        scale = -posterior.temperature / posterior.size
-        value, gradient = scale * log_density, jax.tree.map(lambda g: scale * g, gradient)
-        direction, memory = OPTIMIZERS[self.optimizer]().update(gradient, flight.memory, params)
-        rate = self.learning_rate * self._fall(posterior, tick)
-        params = jax.tree.map(lambda w, d: w - rate * d, params, direction)
+        return self.stepped(posterior, flight, tick)
+
+    def stepped(self, posterior: Posterior, flight: Member, tick: Tick) -> Member:
+        """The member after a step of the optimiser."""
+        value, gradient, decay, stats = self._loss(posterior, flight.variables, tick)
+        params, memory = self.moved(
+            posterior, flight.variables["params"], gradient, decay, flight.memory, tick
+        )
         return Member({"params": params, "stats": stats}, memory, flight.loss + value)
 
-    def _fall(self, posterior: Posterior, tick: Tick) -> jax.Array:
-        """What is left of the learning rate."""
-        steps = self.steps(posterior, None)
-        done = (tick.unit * steps + tick.step) / (self.units * steps)
-        return jnp.where(self.cosine, (1 + jnp.cos(jnp.pi * done)) / 2, 1.0)
+    def moved(
+        self, posterior: Posterior, params: Any, gradient: Any, decay: Any, memory: Any, tick: Tick
+    ) -> tuple[Any, Any]:
+        """Parameters and memory after a step of the optimiser along the gradient; `decay` is left out of what
+        it rescales."""
+        if self.clip is not None:
+            gradient = optax.clip_by_global_norm(self.clip).update(gradient, optax.EmptyState())[0]
+        direction, memory = self.optimiser().update(gradient, memory, params)
+        if decay is not None:
+            direction = jax.tree.map(jnp.add, direction, decay)
+        rate = self.rate.at(tick.unit, tick.step, self.steps(posterior, None))
+        return jax.tree.map(lambda w, d: w - rate * d, params, direction), memory
+
+    def _loss(self, posterior: Posterior, variables: Any, tick: Tick) -> tuple[jax.Array, Any, Any, Any]:
+        """The loss, its gradient, weight decay that is kept out of that, and the new statistics."""
+        apart = self.optimizer == "adamw"
+        scale = -posterior.temperature / posterior.size
+        gradient, value, stats = posterior.minibatch_gradient(variables, tick.rows, tick.key, prior=not apart)
+        value, gradient = scale * value, jax.tree.map(lambda g: scale * g, gradient)
+        if not apart:
+            return value, gradient, None, stats
+        log_prior, decay = jax.value_and_grad(posterior.prior.log_density)(variables["params"])
+        scale = scale * posterior.prior_weight
+        return value + scale * log_prior, gradient, jax.tree.map(lambda g: scale * g, decay), stats
 
     def close(
         self, posterior: Posterior, shared: None, chain: Member, flight: Member, tick: Tick
@@ -89,7 +126,8 @@ class Train(Phase):
         return Member(flight.variables, flight.memory, jnp.zeros(())), {"loss": mean}, None
 
     def kept(self, unit: int) -> bool:
-        return bool(self.keeps) and unit == self.units - 1
+        before, off = divmod(self.units - 1 - unit, self.thin)
+        return off == 0 and before < self.draws
 
     def draw(
         self, posterior: Posterior, shared: None, chain: Member, tick: Tick

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -55,6 +56,19 @@ class Categorical:
 
     def running(self, shape: tuple[int, ...]) -> evaluate.RunningPredictive:
         return evaluate.RunningPredictive.init(shape)
+
+    def curvature_root(self, outputs: jax.Array) -> jax.Array:
+        """``diag(sqrt p) - p sqrt(p)'``, whose product with its transpose is ``diag(p) - p p'``."""
+        p = jax.nn.softmax(outputs)
+        return jnp.eye(p.shape[-1]) * jnp.sqrt(p)[..., None] - p[..., None] * jnp.sqrt(p)[..., None, :]
+
+    def marginal(self, mean: jax.Array, variance: jax.Array) -> jax.Array:
+        """Logits shrunk by the probit approximation, ``m / sqrt(1 + pi/8 v)`` (MacKay 1992)."""
+        return mean / jnp.sqrt(1 + math.pi / 8 * variance)
+
+    @property
+    def marginals(self) -> Categorical:
+        return self
 
     def energies(self) -> Energies:
         """What gives the energies of outputs, which probabilities do not tell."""

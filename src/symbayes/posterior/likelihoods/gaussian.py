@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from symbayes import evaluate
 from symbayes.posterior.likelihoods.likelihood import over_positions, require_finite, shape_words
 from symbayes.posterior.likelihoods.normal import GaussianPredictive, log_normal
+from symbayes.posterior.likelihoods.scaled import Marginals
 from symbayes.pytrees import pytree
 from symbayes.specs import require, require_positive
 
@@ -47,3 +49,15 @@ class Gaussian:
 
     def running(self, shape: tuple[int, ...]) -> evaluate.RunningMixture:
         return evaluate.RunningMixture.init(shape, float(self.scale))
+
+    def curvature_root(self, outputs: jax.Array) -> jax.Array:
+        """``I / scale``."""
+        return jnp.broadcast_to(jnp.eye(outputs.shape[-1]), (*outputs.shape, outputs.shape[-1])) / self.scale
+
+    def marginal(self, mean: jax.Array, variance: jax.Array) -> jax.Array:
+        """Means, and ``sqrt(scale^2 + v)``."""
+        return jnp.concatenate([mean, jnp.sqrt(self.scale**2 + variance)], axis=-1)
+
+    @property
+    def marginals(self) -> Marginals:
+        return Marginals(self)

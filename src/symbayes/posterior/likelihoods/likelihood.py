@@ -43,6 +43,21 @@ class Likelihood(Protocol):
         """The predictive's running form, before any draw, for what `predict` gives of this shape."""
         ...
 
+    def curvature_root(self, outputs: jax.Array) -> jax.Array:
+        """S, of shape (n, ..., k, r), with ``S S'`` the second derivative of ``-log p(y | outputs)`` in the
+        outputs of every position, or what is expected of it over targets where it depends on them."""
+        ...
+
+    def marginal(self, mean: jax.Array, variance: jax.Array) -> jax.Array:
+        """The outputs under which `marginals` gives targets their law where the outputs are normal with these
+        means and variances, each (n, ..., k)."""
+        ...
+
+    @property
+    def marginals(self) -> Likelihood:
+        """The likelihood of targets under what `marginal` gives."""
+        ...
+
 
 def over_positions(each: jax.Array) -> jax.Array:
     """Log probabilities (n, ...) summed over positions: (n,)."""

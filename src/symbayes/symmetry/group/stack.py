@@ -32,6 +32,7 @@ class Stack:
     def of(cls, draws: Draws | trees.Tree, group: Symmetry) -> Stack:
         """Draws as they are, or a tree as one chain; refused if of another network."""
         if isinstance(draws, Draws):
+            draws.forward.require_plain("aligned or brought to a canonical form")
             stack = cls(draws, group, None)
         else:
             flat = trees.flatten(draws)

@@ -1,13 +1,24 @@
 """Numbers about predictions, chains and landscapes, as pure functions of arrays and callables."""
 
 from symbayes.evaluate.agreement import agreement, total_variation
-from symbayes.evaluate.calibration import Reliability, ace, classwise_ace, ece, reliability
+from symbayes.evaluate.calibration import Reliability, ace, classwise_ace, debiased_ce, ece, reliability
 from symbayes.evaluate.convergence import classical_rhat, ess_bulk, ess_tail, rhat
-from symbayes.evaluate.detection import auroc, fpr
+from symbayes.evaluate.decomposition import BrierParts, brier_decomposition
+from symbayes.evaluate.detection import Roc, aupr_in, aupr_out, auroc, fpr, roc
 from symbayes.evaluate.landscape import Path, accuracy_drop, barrier, path
 from symbayes.evaluate.metrics import FORMATS, METRICS, Metric
 from symbayes.evaluate.mixtures import mean_distance, mixture_total_variation
-from symbayes.evaluate.predictions import accuracy, brier, nll
+from symbayes.evaluate.positions import (
+    ClassMaps,
+    RealMaps,
+    class_iou,
+    class_maps,
+    confusion,
+    mean_iou,
+    real_maps,
+)
+from symbayes.evaluate.predictions import accuracy, brier, nll, top_k
+from symbayes.evaluate.quantiles import crps, pit_histogram, quantile_error
 from symbayes.evaluate.regression import (
     coverage,
     mixture_cdf,
@@ -15,7 +26,17 @@ from symbayes.evaluate.regression import (
     mixture_nll,
     mixture_quantile,
     rmse,
+    width,
 )
+from symbayes.evaluate.selection import (
+    RiskCoverage,
+    augrc,
+    aurc,
+    coverage_at_risk,
+    risk_coverage,
+    risk_coverage_of,
+)
+from symbayes.evaluate.smooth import smooth_ece
 from symbayes.evaluate.streaming import (
     Mixture,
     Moments,
@@ -25,6 +46,8 @@ from symbayes.evaluate.streaming import (
     RunningPredictive,
 )
 from symbayes.evaluate.uncertainty import (
+    aleatoric_entropy,
+    disagreement,
     entropy,
     mean_entropy,
     mean_mutual_information,
@@ -34,12 +57,17 @@ from symbayes.evaluate.uncertainty import (
 __all__ = [
     "FORMATS",
     "METRICS",
+    "BrierParts",
+    "ClassMaps",
     "Metric",
     "Mixture",
     "Moments",
     "Path",
     "Predictive",
+    "RealMaps",
     "Reliability",
+    "RiskCoverage",
+    "Roc",
     "RunningMixture",
     "RunningMoments",
     "RunningPredictive",
@@ -47,12 +75,25 @@ __all__ = [
     "accuracy_drop",
     "ace",
     "agreement",
+    "aleatoric_entropy",
+    "augrc",
+    "aupr_in",
+    "aupr_out",
+    "aurc",
     "auroc",
     "barrier",
     "brier",
+    "brier_decomposition",
+    "class_iou",
+    "class_maps",
     "classical_rhat",
     "classwise_ace",
+    "confusion",
     "coverage",
+    "coverage_at_risk",
+    "crps",
+    "debiased_ce",
+    "disagreement",
     "ece",
     "entropy",
     "ess_bulk",
@@ -60,6 +101,7 @@ __all__ = [
     "fpr",
     "mean_distance",
     "mean_entropy",
+    "mean_iou",
     "mean_mutual_information",
     "mixture_cdf",
     "mixture_log_density",
@@ -69,8 +111,17 @@ __all__ = [
     "mutual_information",
     "nll",
     "path",
+    "pit_histogram",
+    "quantile_error",
+    "real_maps",
     "reliability",
     "rhat",
+    "risk_coverage",
+    "risk_coverage_of",
     "rmse",
+    "roc",
+    "smooth_ece",
+    "top_k",
     "total_variation",
+    "width",
 ]

@@ -1,10 +1,11 @@
 """Numbers about predictions, chains and landscapes, as pure functions of arrays and callables."""
 
 from symbayes.evaluate.agreement import agreement, total_variation
-from symbayes.evaluate.calibration import Reliability, ace, classwise_ace, ece, reliability
+from symbayes.evaluate.calibration import Reliability, ace, classwise_ace, debiased_ce, ece, reliability
 from symbayes.evaluate.convergence import classical_rhat, ess_bulk, ess_tail, rhat
 from symbayes.evaluate.curvature import Eigenvalues, top_eigenvalues
-from symbayes.evaluate.detection import auroc, fpr
+from symbayes.evaluate.decomposition import BrierParts, brier_decomposition
+from symbayes.evaluate.detection import Roc, aupr_in, aupr_out, auroc, fpr, roc
 from symbayes.evaluate.distances import Distances, distances
 from symbayes.evaluate.evidence import (
     Evidence,
@@ -29,7 +30,17 @@ from symbayes.evaluate.pairwise import (
     pairwise_mutual_information,
 )
 from symbayes.evaluate.plane import Plane, plane
-from symbayes.evaluate.predictions import accuracy, brier, nll
+from symbayes.evaluate.positions import (
+    ClassMaps,
+    RealMaps,
+    class_iou,
+    class_maps,
+    confusion,
+    mean_iou,
+    real_maps,
+)
+from symbayes.evaluate.predictions import accuracy, brier, nll, top_k
+from symbayes.evaluate.quantiles import crps, pit_histogram, quantile_error
 from symbayes.evaluate.regression import (
     coverage,
     mixture_cdf,
@@ -37,7 +48,17 @@ from symbayes.evaluate.regression import (
     mixture_nll,
     mixture_quantile,
     rmse,
+    width,
 )
+from symbayes.evaluate.selection import (
+    RiskCoverage,
+    augrc,
+    aurc,
+    coverage_at_risk,
+    risk_coverage,
+    risk_coverage_of,
+)
+from symbayes.evaluate.smooth import smooth_ece
 from symbayes.evaluate.stein import ksd, stein_kernel
 from symbayes.evaluate.streaming import (
     Mixture,
@@ -48,6 +69,8 @@ from symbayes.evaluate.streaming import (
     RunningPredictive,
 )
 from symbayes.evaluate.uncertainty import (
+    aleatoric_entropy,
+    disagreement,
     entropy,
     mean_entropy,
     mean_mutual_information,
@@ -58,6 +81,8 @@ from symbayes.evaluate.wasserstein import sliced_wasserstein
 __all__ = [
     "FORMATS",
     "METRICS",
+    "BrierParts",
+    "ClassMaps",
     "Dispersion",
     "Distances",
     "Eigenvalues",
@@ -72,7 +97,10 @@ __all__ = [
     "PermutationTest",
     "Plane",
     "Predictive",
+    "RealMaps",
     "Reliability",
+    "RiskCoverage",
+    "Roc",
     "RunningMixture",
     "RunningMoments",
     "RunningPredictive",
@@ -81,13 +109,26 @@ __all__ = [
     "accuracy_drop",
     "ace",
     "agreement",
+    "aleatoric_entropy",
+    "augrc",
+    "aupr_in",
+    "aupr_out",
+    "aurc",
     "auroc",
     "barrier",
     "brier",
+    "brier_decomposition",
     "chain_test",
+    "class_iou",
+    "class_maps",
     "classical_rhat",
     "classwise_ace",
+    "confusion",
     "coverage",
+    "coverage_at_risk",
+    "crps",
+    "debiased_ce",
+    "disagreement",
     "dispersion",
     "distances",
     "ece",
@@ -101,6 +142,7 @@ __all__ = [
     "loo",
     "mean_distance",
     "mean_entropy",
+    "mean_iou",
     "mean_mutual_information",
     "mean_pairwise_mutual_information",
     "mixture_cdf",
@@ -115,16 +157,25 @@ __all__ = [
     "pairs_of",
     "pairwise_mutual_information",
     "path",
+    "pit_histogram",
     "plane",
+    "quantile_error",
+    "real_maps",
     "reliability",
     "rhat",
+    "risk_coverage",
+    "risk_coverage_of",
     "rmse",
+    "roc",
     "sliced_wasserstein",
+    "smooth_ece",
     "stein_kernel",
     "stepping_stones",
     "thermodynamic_integration",
     "top_eigenvalues",
+    "top_k",
     "total_variation",
     "unit_test",
     "waic",
+    "width",
 ]

@@ -112,9 +112,14 @@ def _sections(
         lead = [f"{_of(parts[name])}{parts[name].answer(done[name].found)}" for name in names]
         published = parts[names[0]].published
         lead += [f"Published: {published}"] if published else []
+        lead += [f"A run warns: {words}" for name in names for words in _warned(done[name])]
         items = [item for name in names for item in shown[name]]
         sections.append(Section(question, "\n\n".join(lead), items))
     return sections
+
+
+def _warned(result: Result) -> list[str]:
+    return [f"{run}: {words}." for run, every in result.warnings.items() for words in dict.fromkeys(every)]
 
 
 def _asked(part: Part) -> str:

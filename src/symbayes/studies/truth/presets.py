@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from symbayes.engine import Method
-from symbayes.methods import HMC, MALA, MCLMC, NUTS, SGHMC, SGLD, AdjustedMCLMC, DeepEnsemble
+from symbayes.methods import HMC, MALA, MCLMC, NUTS, SGHMC, SGLD, SWAG, AdjustedMCLMC, DeepEnsemble, MeanField
 from symbayes.methods import MicrocanonicalEnsemble as Mile
 from symbayes.studies.truth.case import Case
 
@@ -71,7 +71,7 @@ QUICK = Settings(
             sweep=HMC(step_size=8e-3, trajectory=0.64, burn_in=30, draws=40, chains=4),
             ensemble=DeepEnsemble(epochs=200, chains=10, learning_rate=3e-3),
             samplers={
-                "nuts": NUTS(step_size=1e-2, burn_in=30, draws=40, chains=4, depth=6),
+                "nuts": NUTS(step_size=1e-2, burn_in=20, draws=40, chains=4, depth=7),
                 "mala": MALA(thin=100, burn_in=40, draws=50, chains=4),
                 "adjusted-mclmc": AdjustedMCLMC(trajectory=0.64, burn_in=30, draws=40, chains=4),
                 "mclmc": MCLMC(thin=50, burn_in=100, draws=50, chains=4),
@@ -81,6 +81,8 @@ QUICK = Settings(
                 "sghmc, cyclical": SGHMC(
                     schedule="cyclical", cycle=50, burn_in=100, thin=2, draws=40, chains=4
                 ),
+                "vi": MeanField(epochs=200, draws=60),
+                "swag": SWAG(epochs=100, draws=60),
             },
         ),
     ),
@@ -95,6 +97,8 @@ def _on_gpu(name: str) -> tuple[Case, Case]:
         "sghmc, cyclical": SGHMC(
             batch=500, schedule="cyclical", cycle=20, burn_in=20, thin=1, draws=30, chains=4
         ),
+        "vi": MeanField(batch=500, epochs=30, draws=60),
+        "swag": SWAG(batch=500, epochs=15, collect=10, rank=10, draws=60),
     }
     flown: dict[str, Any] = {"trajectory": 0.1, "target_accept": 0.7}
     mlp = Case(

@@ -32,6 +32,7 @@ def configuration(
     return {
         "format": 2,
         "method": specs.encode(method),
+        "notes": method.notes(posterior),
         "forward": method.forward,
         "posterior": posterior.describe(),
         "seed": seed,

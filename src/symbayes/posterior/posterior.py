@@ -30,6 +30,7 @@ from symbayes.brief import brief
 from symbayes.data import Examples
 from symbayes.networks import Network
 from symbayes.networks.session import recorded
+from symbayes.networks.statistics import BATCH, batch_statistics, has_statistics, momenta_of
 from symbayes.posterior.checks import require_examples
 from symbayes.posterior.likelihoods import Likelihood, Predictive
 from symbayes.posterior.numerics import (
@@ -323,6 +324,32 @@ class Posterior:
 
         (value, stats), gradient = jax.value_and_grad(log_density, has_aux=True)(variables["params"])
         return gradient, value, stats
+
+    def with_statistics(self, variables: Variables) -> Variables:
+        """The same weights with the statistics of normalisers that the training inputs have there: the mean
+        over mini-batches, as for weights that were never trained."""
+        if not has_statistics(variables):
+            return variables
+        return self._for_many(Posterior._with_statistics, min(BATCH, self.size))(self, variables)
+
+    def _with_statistics(self, variables: Variables) -> Variables:
+        size = min(BATCH, self.size)
+        count = self.size // size
+        apply_train = self._for_gradients(self.network.apply_train)
+
+        def batch(number: Any) -> tuple[jax.Array, jax.Array]:
+            rows = number * size + jnp.arange(size)
+            return spread.taken(self.mesh, self.chunks, rows)[0], jax.random.key(number)
+
+        def add(number: Any, total: Any) -> Any:
+            own = batch_statistics(apply_train, variables, *batch(number), momenta)
+            return jax.tree.map(jnp.add, total, own)
+
+        with jax.default_matmul_precision(MATMUL[self.precision]):
+            momenta = momenta_of(apply_train, variables, *batch(0))
+            zero = jax.tree.map(jnp.zeros_like, variables["stats"])
+            total = jax.lax.fori_loop(0, count, add, zero)
+        return {**variables, "stats": jax.tree.map(lambda leaf: leaf / count, total)}
 
     def likelihood_gradient(
         self,

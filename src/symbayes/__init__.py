@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     )
     from symbayes.engine import open_run as open  # as in symbayes.open(folder)
     from symbayes.methods import (
+        EMA,
         HMC,
         IVON,
         MALA,
@@ -37,10 +38,14 @@ if TYPE_CHECKING:
         NUTS,
         SGHMC,
         SGLD,
+        SWA,
+        SWAG,
         AdjustedMCLMC,
+        CheckpointEnsemble,
         DeepEnsemble,
         MeanField,
         MicrocanonicalEnsemble,
+        SnapshotEnsemble,
     )
     from symbayes.posterior import Posterior, likelihoods, priors
     from symbayes.report import Report, plot
@@ -48,6 +53,11 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = lazily(
     __name__,
     {
+        "EMA": "symbayes.methods:EMA",
+        "SWA": "symbayes.methods:SWA",
+        "SWAG": "symbayes.methods:SWAG",
+        "CheckpointEnsemble": "symbayes.methods:CheckpointEnsemble",
+        "SnapshotEnsemble": "symbayes.methods:SnapshotEnsemble",
         "HMC": "symbayes.methods:HMC",
         "IVON": "symbayes.methods:IVON",
         "MALA": "symbayes.methods:MALA",
@@ -92,6 +102,7 @@ __getattr__, __dir__ = lazily(
 )
 
 __all__ = [
+    "EMA",
     "HMC",
     "IVON",
     "MALA",
@@ -100,7 +111,10 @@ __all__ = [
     "NUTS",
     "SGHMC",
     "SGLD",
+    "SWA",
+    "SWAG",
     "AdjustedMCLMC",
+    "CheckpointEnsemble",
     "DeepEnsemble",
     "Diverged",
     "Draws",
@@ -114,6 +128,7 @@ __all__ = [
     "Report",
     "Run",
     "RunError",
+    "SnapshotEnsemble",
     "Stopped",
     "__version__",
     "analyse",

@@ -5,6 +5,8 @@
 
 from symbayes.engine import Method
 from symbayes.methods.adjusted_mclmc import AdjustedMCLMC
+from symbayes.methods.checkpoint import CheckpointEnsemble
+from symbayes.methods.ema import EMA
 from symbayes.methods.ensemble import DeepEnsemble
 from symbayes.methods.hmc import HMC
 from symbayes.methods.ivon import IVON
@@ -14,6 +16,9 @@ from symbayes.methods.mile import MicrocanonicalEnsemble
 from symbayes.methods.nuts import NUTS
 from symbayes.methods.sghmc import SGHMC
 from symbayes.methods.sgld import SGLD
+from symbayes.methods.snapshot import SnapshotEnsemble
+from symbayes.methods.swa import SWA
+from symbayes.methods.swag import SWAG
 from symbayes.methods.vi import MeanField
 
 METHODS: dict[str, type[Method]] = {
@@ -28,12 +33,18 @@ METHODS: dict[str, type[Method]] = {
         SGLD,
         SGHMC,
         DeepEnsemble,
+        SnapshotEnsemble,
+        CheckpointEnsemble,
+        SWA,
+        EMA,
+        SWAG,
         MeanField,
         IVON,
     )
 }
 
 __all__ = [
+    "EMA",
     "HMC",
     "IVON",
     "MALA",
@@ -42,8 +53,12 @@ __all__ = [
     "NUTS",
     "SGHMC",
     "SGLD",
+    "SWA",
+    "SWAG",
     "AdjustedMCLMC",
+    "CheckpointEnsemble",
     "DeepEnsemble",
     "MeanField",
     "MicrocanonicalEnsemble",
+    "SnapshotEnsemble",
 ]

@@ -4,6 +4,7 @@ import itertools
 import math
 
 import numpy as np
+from scipy.spatial.distance import jensenshannon
 from scipy.stats import entropy
 from sklearn.metrics import accuracy_score, brier_score_loss, jaccard_score, roc_auc_score
 
@@ -88,6 +89,14 @@ def _mutual_information(case: Case) -> float:
     return float(np.mean(entropy(each, mean, axis=-1)))
 
 
+def _pairwise(case: Case) -> float:
+    """Jensen-Shannon divergence of two draws, as scipy has it: a distance, whose square it is."""
+    each = case.predictive.arrays["probs"][0]
+    each = each.reshape(len(each), -1, each.shape[-1])
+    pairs = list(itertools.combinations(each, 2))
+    return float(np.mean([jensenshannon(p, q, axis=-1) ** 2 for p, q in pairs])) if pairs else 0.0
+
+
 def _disagreement(case: Case) -> float:
     guesses = case.predictive.arrays["probs"][0].argmax(axis=-1)
     return float(np.mean([np.mean(a != b) for a, b in itertools.combinations(guesses, 2)]))
@@ -105,5 +114,6 @@ OF_CLASSES: dict[tuple[str, str], Oracle] = {
     ("entropy", "classes"): _entropy,
     ("aleatoric-entropy", "classes"): _aleatoric,
     ("mutual-information", "classes"): _mutual_information,
+    ("pairwise-mutual-information", "classes"): _pairwise,
     ("disagreement", "classes"): _disagreement,
 }

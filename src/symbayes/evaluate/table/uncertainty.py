@@ -1,6 +1,7 @@
 """Rows of the table: how unsure predictions are, and how much of it is disagreement between draws."""
 
 from symbayes.evaluate.metric import CLASSES, REALS, Metric
+from symbayes.evaluate.pairwise import mean_pairwise_mutual_information
 from symbayes.evaluate.uncertainty import (
     aleatoric_entropies,
     disagreement,
@@ -100,6 +101,18 @@ UNCERTAINTY: tuple[Metric, ...] = (
         better=None,
         paper="Depeweg et al. (2018)",
         description="root mean squared standard deviation of the means of the draws: disagreement",
+        shown=False,
+    ),
+    Metric(
+        name="pairwise-mutual-information",
+        function=mean_pairwise_mutual_information,
+        kinds=CLASSES,
+        takes=("each",),
+        needs=("draws",),
+        format=".4f",
+        better=None,
+        paper="Laurent et al. (2024)",
+        description="mutual information of two draws, mean over all pairs, from 0 to ln 2 nats",
         shown=False,
     ),
 )

@@ -1,5 +1,7 @@
 """The building blocks of methods: phases, each with its equation."""
 
+from symbayes.methods.phases.averaging import Averaging
+from symbayes.methods.phases.collecting import Collect
 from symbayes.methods.phases.diffusion import Diffusion
 from symbayes.methods.phases.gliding import IsokineticTrajectories
 from symbayes.methods.phases.langevin import Langevin
@@ -13,6 +15,8 @@ from symbayes.methods.phases.tuned import TunedTrajectories
 from symbayes.methods.phases.variational import Variational
 
 __all__ = [
+    "Averaging",
+    "Collect",
     "Diffusion",
     "IsokineticTrajectories",
     "Langevin",

@@ -123,6 +123,13 @@ def test_answer_on_temperature_follows_the_numbers(cold: dict[str, float], words
     assert re.search(words, answer), answer
 
 
+def test_answer_on_augmentation_tells_what_was_done() -> None:
+    rows = {"0.1": score(0.2, difference=-0.1, error=0.01), "1": score(0.3, difference=0.0, error=0.0)}
+    answer = PARTS["augmentation"].answer({"temperatures": rows})
+    assert answer.startswith("With augmentation (shift, 2 copies of every image): the loss is lowest at")
+    assert "is a cold-posterior effect" in answer
+
+
 def test_answer_on_priors_follows_the_numbers() -> None:
     scales = {"0.1": score(0.3, 0.95), "1": score(0.2, 0.955)}
     families = {"normal": score(0.2, 0.955), "logistic": score(0.2, 0.90)}

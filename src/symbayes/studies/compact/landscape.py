@@ -116,7 +116,7 @@ class Transpositions(Part):
         ]
         return {"rows": rows, "units": group.permutations[0].size}
 
-    def _row(self, run: Opened, first: Any, other: Any, swaps: int, test: Any) -> dict[str, float]:
+    def _row(self, run: Opened, first: Any, other: Any, swaps: int, test: Any) -> dict[str, Any]:
         elements = symmetry.align(jax.tree.map(lambda leaf: leaf[None], other), run.group, to=first).elements
         losses = scores_of_each(run, line_between(first, other, PLACES), test)["loss"]
         apart = jax.tree.map(lambda a, b: np.sum((a - b) ** 2), first["params"], other["params"])

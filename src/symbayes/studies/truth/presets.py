@@ -25,6 +25,9 @@ class Settings:
         cases: the posteriors.
         temperatures: of the sweep; one among them.
         wider: scales of the prior, as multiples of the case's.
+        augmentation: of images, in the part about that.
+        copies: augmented copies of every image.
+        augmented: temperatures of that part.
         families: of the prior.
         shifts: kinds of shifted inputs.
         aligned_draws: the most draws that are aligned, of all chains together.
@@ -33,6 +36,9 @@ class Settings:
     cases: tuple[Case, ...]
     temperatures: tuple[float, ...] = (0.03, 0.1, 0.3, 1.0, 3.0)
     wider: tuple[float, ...] = (0.25, 0.5, 1.0, 2.0)
+    augmentation: tuple[str, ...] = ("shift",)
+    copies: int = 3
+    augmented: tuple[float, ...] = (0.1, 1.0)
     families: tuple[str, ...] = FAMILIES
     shifts: tuple[str, ...] = ("gaussian-noise", "gaussian-blur", "contrast", "dead-pixels")
     aligned_draws: int = 200
@@ -53,6 +59,7 @@ TINY = Settings(
         ),
     ),
     temperatures=(0.1, 1.0),
+    copies=2,
     wider=(0.5, 1.0),
     families=("normal",),
     shifts=("gaussian-noise",),
@@ -130,6 +137,7 @@ def _on_gpu(name: str) -> tuple[Case, Case]:
 GPU = Settings(
     cases=(*_on_gpu("mnist"), *_on_gpu("fashion-mnist")),
     temperatures=(0.1, 0.3, 1.0, 3.0),
+    copies=2,
     wider=(0.5, 1.0, 2.0),
     families=("normal", "logistic"),
     aligned_draws=32,

@@ -21,7 +21,7 @@ from symbayes.studies.truth.prior import PriorChoice
 from symbayes.studies.truth.published import SOURCE
 from symbayes.studies.truth.samplers import CEILING, Samplers
 from symbayes.studies.truth.shift import Shift
-from symbayes.studies.truth.temperature import Temperature
+from symbayes.studies.truth.temperature import AugmentedTemperature, Temperature
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,9 @@ class Truth(Study):
                 f"{first}averaging": Averaging(case, alone),
                 f"{first}mixing": Mixing(case, alone, settings.aligned_draws),
                 f"{first}temperature": Temperature(case, alone, settings.temperatures),
+                f"{first}augmentation": AugmentedTemperature(
+                    case, alone, settings.augmented, settings.augmentation, settings.copies
+                ),
                 f"{first}prior": PriorChoice(
                     case, alone, tuple(case.scale * wider for wider in settings.wider), settings.families
                 ),

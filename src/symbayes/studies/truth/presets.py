@@ -56,6 +56,7 @@ TINY = Settings(
             sweep=HMC(step_size=0.02, trajectory=0.06, burn_in=2, draws=6, chains=2, adapt=False),
             ensemble=DeepEnsemble(epochs=2, chains=2, batch=32),
             samplers={"sgld": SGLD(burn_in=1, thin=1, draws=4, chains=2, batch=32)},
+            whitened=0.05,
         ),
     ),
     temperatures=(0.1, 1.0),
@@ -117,6 +118,7 @@ def _on_gpu(name: str) -> tuple[Case, Case]:
         reference=HMC(step_size=5e-4, burn_in=30, draws=80, chains=4, **flown),
         sweep=HMC(step_size=5e-4, burn_in=20, draws=20, chains=2, **flown),
         ensemble=DeepEnsemble(epochs=15, chains=5, batch=500),
+        whitened=0.3,
         samplers=stochastic
         | {"adjusted-mclmc": AdjustedMCLMC(step_size=1e-3, burn_in=20, draws=20, chains=2, **flown)},
     )
@@ -129,6 +131,7 @@ def _on_gpu(name: str) -> tuple[Case, Case]:
         reference=HMC(step_size=1e-3, burn_in=30, draws=60, chains=2, **flown),
         sweep=HMC(step_size=1e-3, burn_in=15, draws=15, chains=2, **flown),
         ensemble=DeepEnsemble(epochs=30, chains=5, batch=500),
+        whitened=0.3,
         samplers=stochastic,
     )
     return mlp, lenet

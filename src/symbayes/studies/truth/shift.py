@@ -66,7 +66,7 @@ class Shift(Asked):
         covariance = priors.EmpiricalCovariance(alpha=case.scale**2 / spread, eps=1e-4)
         knowing = priors.PerLayer({FIRST[case.network]: covariance}, rest=priors.Normal(case.scale))
         # Its directions differ in width, so steps are in units of the prior's deviations: found by trial.
-        method = replace(case.sweep, step_size=None, trajectory=None, jitter=None, adapt=True)
+        method = replace(case.sweep, step_size=None, trajectory=case.whitened, adapt=True)
         repaired = case.drawn(desk, "covariance-prior", method, case.posterior(prior=knowing))
         return {"hmc": case.hmc(desk), REPAIRED: repaired, "ensemble": ensemble, "one network": ensemble}
 

@@ -8,6 +8,7 @@ from symbayes.analyse.compare import Comparison, compare
 from symbayes.analyse.control import prior_draws
 from symbayes.analyse.diagnosis import Diagnosis, diagnose
 from symbayes.analyse.distances import LayerDistance, distances
+from symbayes.analyse.few_bits import few_bits
 from symbayes.analyse.findings import Findings, investigate
 from symbayes.analyse.mixing import Mixing, mixing
 from symbayes.analyse.pairs import Pair, Trained, align_pair, compare_pair
@@ -37,6 +38,7 @@ __all__ = [
     "compare_pair",
     "diagnose",
     "distances",
+    "few_bits",
     "held_out",
     "investigate",
     "mixing",

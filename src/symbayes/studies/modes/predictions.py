@@ -96,7 +96,8 @@ class Predictions(Part):
         return (
             f"With {found['chains']} modes instead of one the loss of {len(better['NLL'])} of {len(names)} "
             f"methods falls, and the calibration error of {len(better['ECE'])}. "
-            f"The lowest loss has {_words(best)} ({rows[best]['NLL']:.3f} nats); {first} is told apart best by {_words(detects)} (AUROC "
+            f"The lowest loss has {_words(best)} ({rows[best]['NLL']:.3f} nats); "
+            f"{first} is told apart best by {_words(detects)} (AUROC "
             f"{rows[detects][f'AUROC|{first}']:.3f})."
         )
 

@@ -65,7 +65,7 @@ def methods(epochs: int, chains: int, draws: int, batch: int) -> dict[str, Metho
         "checkpoint": CheckpointEnsemble(**trained, thin=1, draws=draws),
         "swa": SWA(**collected),
         "ema": EMA(**trained),
-        "swag": SWAG(**collected, rank=min(20, max(1, epochs // 3 - 1)), draws=draws),
+        "swag": SWAG(**collected, rank=min(20, max(2, epochs // 3)), draws=draws),
         "laplace, last layer": Laplace(**laplace, structure="last-layer"),
         "laplace, kronecker": Laplace(**laplace, structure="kronecker"),
         "vi": MeanField(**trained, draws=draws),

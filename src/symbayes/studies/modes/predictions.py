@@ -60,6 +60,7 @@ class Predictions(Part):
                 row |= {"floats": _floats(run, modes), "seconds": seconds}
                 row["draws"] = predictive.of_draws(cut).count
                 rows[f"{name}|{modes}"] = row
+                desk.tell(f"{_words(f'{name}|{modes}')}: " + _brief(row))
         return {"rows": rows, "elsewhere": list(foreign), "chains": _chains(self.settings)}
 
     def _posterior(self, dataset: data.Dataset) -> Posterior:
@@ -159,6 +160,10 @@ def _floats(run: Opened, modes: str) -> int:
 def _words(row: str) -> str:
     name, _, modes = row.partition("|")
     return f"{name} of {modes} mode{'' if modes == 'one' else 's'}"
+
+
+def _brief(row: dict[str, float]) -> str:
+    return ", ".join(f"{name} {value:.4g}" for name, value in row.items())
 
 
 def _caption(found: Found) -> str:

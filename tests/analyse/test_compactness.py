@@ -79,7 +79,7 @@ def test_networks_in_few_bits_are_rows_too(
     target = predictive_of(hmc, rest, digits.test.x).mean
     probs = predictive_of(hmc, again, digits.test.x).mean
     assert rows[-1].scores["TV"] == evaluate.total_variation(probs, target)
-    with pytest.raises(FileExistsError, match="there already"):
+    with pytest.raises(FileExistsError, match="exists already"):
         made.save(tmp_path / "few.safetensors")
     with pytest.raises(ValueError, match="chosen at training examples"):
         compactness(hmc, {"raw": fit}, rest, digits.test, (0,), 2, **few)

@@ -46,7 +46,9 @@ class Predictions(Part):
         rows: dict[str, dict[str, float]] = {}
         for name, method in self.settings.methods.items():
             begin = time.monotonic()
-            run = desk.run(name.replace(", ", "-").replace(" ", "-"), method, self._posterior(dataset), dataset)
+            run = desk.run(
+                name.replace(", ", "-").replace(" ", "-"), method, self._posterior(dataset), dataset
+            )
             seconds = time.monotonic() - begin
             predictive = run.predict(dataset.test.x)
             others = {set_: run.predict(x) for set_, x in foreign.items()}

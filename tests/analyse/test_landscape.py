@@ -35,7 +35,7 @@ def test_the_plane_holds_the_loss_of_its_networks(waves):
     params = sb.trees.unflatten(dict(zip(names, leaves, strict=True)))
     x, y = jnp.asarray(data.train.x), jnp.asarray(data.train.y)
     outputs = run.network.apply({"params": params, "stats": {}}, x)
-    loss = -np.mean(run.likelihood.log_prob(outputs, y))
+    loss = -float(jnp.mean(run.likelihood.log_prob(outputs, y)))
     assert found.values[1, 2] == pytest.approx(loss, rel=1e-4)
 
 

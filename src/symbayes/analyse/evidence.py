@@ -202,7 +202,7 @@ def log_copies(run: Opened) -> float:
         moved = group.act(element, {**run.variables, "params": weights})["params"]
         require(
             abs(float(run.prior.log_density(moved)) - before) <= SAME * max(1.0, abs(before)),
-            "the prior tells copies of a network apart, so that they do not weigh the same: no orbit to count",
+            "the prior tells copies of a network apart, so they do not weigh the same: no orbit to count",
         )
     return group.log10_permutations * math.log(10) + group.sign_bits * math.log(2)
 

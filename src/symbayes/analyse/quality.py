@@ -111,7 +111,7 @@ def quality(
     forms = {"raw": sets}
     if movable(run.group):
         tell("canonical form of every draw")
-        forms["canonical"] = [symmetry.canonical(draws, run.group) for draws in sets]
+        forms["canonical"] = [_canonical(draws, run.group) for draws in sets]
     weights = {}
     for form, of_form in forms.items():
         tell(f"distances between weights, {form}")
@@ -124,6 +124,12 @@ def quality(
     stein = _stein(other, {"run": sets[0], "reference": sets[1]}, total)
     tell("units of each layer")
     return Quality(weights, functions, stein, unit_tests(run.draws, run.group), total)
+
+
+def _canonical(draws: Draws, group: symmetry.Symmetry) -> Draws:
+    found = symmetry.canonical(draws, group)
+    assert isinstance(found, Draws)
+    return found
 
 
 def halves(draws: Draws) -> tuple[Draws, Draws]:
@@ -191,8 +197,8 @@ def _apart(
         return unbiased(*parts)
 
     def sliced(number: int) -> float:
-        rows = [points[k][evenly(len(points[k]), total)] for k in (number, 1)]
-        return evaluate.sliced_wasserstein(*rows)
+        a, b = (points[k][evenly(len(points[k]), total)] for k in (number, 1))
+        return evaluate.sliced_wasserstein(a, b)
 
     p_value = smallest = None
     if len(sets[0]) == len(sets[1]):

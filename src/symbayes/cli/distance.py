@@ -57,11 +57,13 @@ class Distance:
         require_file("--out", self.out)
         output = Output(self.json)
         x = dataset_of(Run(self.run), self.data).test.x
-        runs = {name: open_run(path) for name, path in named([self.run, self.reference]).items()}
+        run, reference = open_run(self.run), open_run(self.reference)
         with Console(stderr=True).status("opening the runs") as status:
-            found = quality(*runs.values(), x, Bounds(draws=self.max_draws), self.permutations, status.update)
+            bounds = Bounds(draws=self.max_draws)
+            found = quality(run, reference, x, bounds, self.permutations, status.update)
         for table in quality_tables(found):
             output.show(terminal_table(table))
         if self.out is not None:
+            runs = dict(zip(named([self.run, self.reference]), (run, reference), strict=True))
             output.line(f"page: {write_quality(found, runs, self.out).resolve().as_uri()}")
         output.numbers(found.numbers())

@@ -33,7 +33,7 @@ def landscape_tables(found: Landscape) -> list[Table]:
         made.append(Table(columns, rows, caption, dict.fromkeys(columns[1:], ".4g")))
     if found.eigenvalues:
         count = max(len(one.values) for one in found.eigenvalues)
-        columns = ["last draw of", *(f"λ{number + 1}" for number in range(count)), "off by at most"]
+        columns = ["last draw of", *(f"λ{number + 1}" for number in range(count)), "± beside rounding"]
         rows = [
             [f"chain {chain + 1}", *one.values, *[None] * (count - len(one.values)), float(one.bounds.max())]
             for chain, one in enumerate(found.eigenvalues)

@@ -1,8 +1,8 @@
 """How much is done at each preset.
 
-quick is sized for two processor cores in six minutes, gpu for one H200: there 10,000 images are conditioned on,
-since gradients are in float32.  In bfloat16 HMC accepts nothing on a network of this size, and in tf32 about
-half as much (`results/mnist_hmc_h200.json`), the less the colder the posterior is.
+quick is for two processor cores in six minutes, gpu for one H200, with 10,000 images, since gradients are
+in float32: in bfloat16 HMC accepts nothing on a network of this size, and in tf32 about half as much
+(`results/mnist_hmc_h200.json`), the less the colder the posterior is.
 """
 
 from __future__ import annotations

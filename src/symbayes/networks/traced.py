@@ -42,8 +42,8 @@ def kernel_axes(
     axes these are; elsewhere they are taken to be the last but one and the last.
     """
     variables, program = traced(network, example_shape, dtype)
-    names = jax.tree.leaves(trees.map_named(lambda name, _: name, variables["params"]))
-    found = dict.fromkeys(names, (-2, -1))
+    names: list[str] = jax.tree.leaves(trees.map_named(lambda name, _: name, variables["params"]))
+    found: dict[str, tuple[int, int]] = dict.fromkeys(names, (-2, -1))
     # Parameters come first: "params" before "stats".
     _follow(program.jaxpr, dict(zip(program.jaxpr.invars, names, strict=False)), found)
     sizes = {name: len(leaf.shape) for name, leaf in trees.flatten(variables["params"]).items()}

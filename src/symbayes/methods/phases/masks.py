@@ -39,7 +39,7 @@ class Place:
 
     def entries(self) -> np.ndarray:
         grids = np.meshgrid(*(np.arange(size) for size in self.sizes), indexing="ij")
-        return self.offset + sum(s * grid for s, grid in zip(self.strides, grids, strict=True))
+        return self.offset + np.sum([s * grid for s, grid in zip(self.strides, grids, strict=True)], axis=0)
 
     def factor(self, masks: dict[str, jax.Array]) -> jax.Array:
         """What the entries are multiplied by."""

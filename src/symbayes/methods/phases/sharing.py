@@ -111,7 +111,7 @@ class Together(Phase):
 
     def step(self, posterior: Posterior, shared: None, flight: Sharing, tick: Tick) -> Sharing:
         moving = flight.variables["params"], flight.own
-        weights, pull = jax.vjp(lambda moving: self.family.weights(*moving, flight.fixed), moving)
+        weights, pull = jax.vjp(lambda q: self.family.weights(q[0], q[1], flight.fixed), moving)
 
         def loss(params: Any, stats: Any, key: jax.Array) -> Any:
             own_tick = dataclasses.replace(tick, key=key)

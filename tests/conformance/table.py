@@ -227,4 +227,18 @@ ROWS = (
         block_steps=(6, *((4,) if AS_USERS else ())),
         longer=sb.IVON(epochs=2, batch=20, draws=5, chains=CHAINS),
     ),
+    *(
+        # Two epochs of six steps, and two members.
+        Row(
+            method=kind(epochs=2, batch=20, members=2, chains=CHAINS),
+            other=kind(learning_rate=1e-2, epochs=1, batch=20, members=2, chains=CHAINS, **other),
+            independent=kind(epochs=2, batch=20, members=2, chains=CHAINS),
+            block_steps=(6, *((4,) if AS_USERS else ())),
+        )
+        for kind, other in (
+            (sb.BatchEnsemble, {"spread": 0.1}),
+            (sb.Masksembles, {"share": 0.7}),
+            (sb.PackedEnsemble, {}),
+        )
+    ),
 )

@@ -17,10 +17,13 @@ from symbayes.methods import (
     SGLD,
     SWA,
     SWAG,
+    BatchEnsemble,
     CheckpointEnsemble,
     DeepEnsemble,
     Laplace,
+    Masksembles,
     MeanField,
+    PackedEnsemble,
     SnapshotEnsemble,
 )
 from symbayes.posterior.posterior import Precision
@@ -68,6 +71,9 @@ def methods(epochs: int, chains: int, draws: int, batch: int) -> dict[str, Metho
         "swag": SWAG(**collected, rank=min(20, max(2, epochs // 3)), draws=draws),
         "laplace, last layer": Laplace(**laplace, structure="last-layer"),
         "laplace, kronecker": Laplace(**laplace, structure="kronecker"),
+        "batch ensemble": BatchEnsemble(**trained),
+        "masksembles": Masksembles(**trained),
+        "packed ensemble": PackedEnsemble(**trained),
         "vi": MeanField(**trained, draws=draws),
         "ivon": IVON(**trained, draws=draws),
         "sgld": SGLD(**walked),

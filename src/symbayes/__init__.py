@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         SGLD,
         AdjustedMCLMC,
         DeepEnsemble,
+        Laplace,
         MicrocanonicalEnsemble,
     )
     from symbayes.posterior import Posterior, likelihoods, priors
@@ -58,6 +59,7 @@ __getattr__, __dir__ = lazily(
         "Diverged": "symbayes.engine:Diverged",
         "Draws": "symbayes.draws:Draws",
         "Elsewhere": "symbayes.engine:Elsewhere",
+        "Laplace": "symbayes.methods:Laplace",
         "MicrocanonicalEnsemble": "symbayes.methods:MicrocanonicalEnsemble",
         "Moments": "symbayes.engine:Moments",
         "Opened": "symbayes.engine:Opened",
@@ -100,6 +102,7 @@ __all__ = [
     "Diverged",
     "Draws",
     "Elsewhere",
+    "Laplace",
     "MicrocanonicalEnsemble",
     "Moments",
     "Opened",

@@ -7,6 +7,7 @@ from symbayes.engine import Method
 from symbayes.methods.adjusted_mclmc import AdjustedMCLMC
 from symbayes.methods.ensemble import DeepEnsemble
 from symbayes.methods.hmc import HMC
+from symbayes.methods.laplace import Laplace
 from symbayes.methods.mala import MALA
 from symbayes.methods.mclmc import MCLMC
 from symbayes.methods.mile import MicrocanonicalEnsemble
@@ -26,6 +27,7 @@ METHODS: dict[str, type[Method]] = {
         SGLD,
         SGHMC,
         DeepEnsemble,
+        Laplace,
     )
 }
 
@@ -39,5 +41,6 @@ __all__ = [
     "SGLD",
     "AdjustedMCLMC",
     "DeepEnsemble",
+    "Laplace",
     "MicrocanonicalEnsemble",
 ]

@@ -9,7 +9,7 @@ from symbayes.posterior.priors.laplace import Laplace
 from symbayes.posterior.priors.logistic import Logistic
 from symbayes.posterior.priors.mixture import GaussianMixture
 from symbayes.posterior.priors.normal import Normal
-from symbayes.posterior.priors.per_layer import PerLayer
+from symbayes.posterior.priors.per_layer import PerLayer, normal_scales
 from symbayes.posterior.priors.prior import Prior
 from symbayes.posterior.priors.student_t import StudentT
 
@@ -29,4 +29,5 @@ __all__ = [
     "PerLayer",
     "Prior",
     "StudentT",
+    "normal_scales",
 ]

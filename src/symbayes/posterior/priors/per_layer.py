@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from symbayes import trees
+from symbayes.posterior.priors.normal import Normal
 from symbayes.posterior.priors.prior import Prior
 from symbayes.specs import require
 
@@ -107,6 +108,17 @@ class PerLayer:
     def deviations(self, params: Any) -> Any:
         parts = [prior.deviations(part) for prior, (part,) in self._parts(params) if part]
         return None if any(part is None for part in parts) else _joined(parts)
+
+
+def normal_scales(prior: Prior, params: Any) -> Any:
+    """The standard deviations of parameters all of which have a normal prior, each leaf broadcasting to the
+    parameters'; None where one has another."""
+    if isinstance(prior, Normal):
+        return prior.deviations(params)
+    if not isinstance(prior, PerLayer):
+        return None
+    parts = [normal_scales(law, part) for law, (part,) in prior._parts(params) if part]
+    return None if any(part is None for part in parts) else _joined(parts)
 
 
 def _joined(parts: list[Any]) -> dict[str, Any]:

@@ -59,7 +59,7 @@ def _training() -> str:
     parts, references = ["## Training"], []
     for module in (train, schedules):
         body, more = _without_references(inspect.getdoc(module) or "")
-        parts += [f"*{body.partition(chr(10))[0].rstrip('.')}.*", body.partition("\n\n")[2]]
+        parts += [_headed(body), body.partition("\n\n")[2]]
         references += more
     return "\n\n".join([*parts, "References: " + "; ".join(references) + "."])
 
@@ -72,7 +72,7 @@ def _method(kind: type[Method]) -> str:
     parts = [f"## {kind.__name__}", summary.strip(), text.partition("\n\n")[2]]
     for phase in phases:
         body, more = _without_references(phase)
-        parts.append(f"*{body.partition(chr(10))[0].rstrip('.')}.*")
+        parts.append(_headed(body))
         parts.append(body.partition("\n\n")[2])
         references += [each for each in more if each not in references]
     if issubclass(kind, Training):
@@ -92,6 +92,11 @@ def _phase_modules(kind: type[Method]) -> list[object]:
     found = [each for each in named if inspect.isclass(each) and issubclass(each, sb.engine.Phase)]
     apart = {kind.__module__, train.__name__, sb.engine.Phase.__module__}
     return [sys.modules[each.__module__] for each in found if each.__module__ not in apart]
+
+
+def _headed(body: str) -> str:
+    """The first sentence of a file, as a heading of what follows."""
+    return f"*{' '.join(body.partition(chr(10) * 2)[0].split()).rstrip('.')}.*"
 
 
 def _without_references(doc: str) -> tuple[str, list[str]]:

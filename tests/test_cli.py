@@ -202,6 +202,10 @@ def test_embedded_data_need_no_fetching(capsys: pytest.CaptureFixture[str]) -> N
     for command in ("fetch", "check"):
         assert main(["data", command, "digits"]) == 0
         assert "digits is embedded" in capsys.readouterr().out
+    assert main(["data", "check", "digits", "--json", "-"]) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out) == {}
+    assert "digits is embedded" in said.err
 
 
 def test_data_list_shows_the_embedded_set(capsys: pytest.CaptureFixture[str]) -> None:

@@ -29,17 +29,24 @@ if TYPE_CHECKING:
     )
     from symbayes.engine import open_run as open  # as in symbayes.open(folder)
     from symbayes.methods import (
+        EMA,
         HMC,
+        IVON,
         MALA,
         MCLMC,
         METHODS,
         NUTS,
         SGHMC,
         SGLD,
+        SWA,
+        SWAG,
         AdjustedMCLMC,
+        CheckpointEnsemble,
         DeepEnsemble,
         Laplace,
+        MeanField,
         MicrocanonicalEnsemble,
+        SnapshotEnsemble,
     )
     from symbayes.posterior import Posterior, likelihoods, priors
     from symbayes.report import Report, plot
@@ -47,7 +54,13 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = lazily(
     __name__,
     {
+        "EMA": "symbayes.methods:EMA",
+        "SWA": "symbayes.methods:SWA",
+        "SWAG": "symbayes.methods:SWAG",
+        "CheckpointEnsemble": "symbayes.methods:CheckpointEnsemble",
+        "SnapshotEnsemble": "symbayes.methods:SnapshotEnsemble",
         "HMC": "symbayes.methods:HMC",
+        "IVON": "symbayes.methods:IVON",
         "MALA": "symbayes.methods:MALA",
         "MCLMC": "symbayes.methods:MCLMC",
         "METHODS": "symbayes.methods:METHODS",
@@ -59,6 +72,7 @@ __getattr__, __dir__ = lazily(
         "Diverged": "symbayes.engine:Diverged",
         "Draws": "symbayes.draws:Draws",
         "Elsewhere": "symbayes.engine:Elsewhere",
+        "MeanField": "symbayes.methods:MeanField",
         "Laplace": "symbayes.methods:Laplace",
         "MicrocanonicalEnsemble": "symbayes.methods:MicrocanonicalEnsemble",
         "Moments": "symbayes.engine:Moments",
@@ -90,19 +104,25 @@ __getattr__, __dir__ = lazily(
 )
 
 __all__ = [
+    "EMA",
     "HMC",
+    "IVON",
     "MALA",
     "MCLMC",
     "METHODS",
     "NUTS",
     "SGHMC",
     "SGLD",
+    "SWA",
+    "SWAG",
     "AdjustedMCLMC",
+    "CheckpointEnsemble",
     "DeepEnsemble",
     "Diverged",
     "Draws",
     "Elsewhere",
     "Laplace",
+    "MeanField",
     "MicrocanonicalEnsemble",
     "Moments",
     "Opened",
@@ -111,6 +131,7 @@ __all__ = [
     "Report",
     "Run",
     "RunError",
+    "SnapshotEnsemble",
     "Stopped",
     "__version__",
     "analyse",

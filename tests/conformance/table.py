@@ -161,6 +161,73 @@ ROWS = (
         mode=sb.DeepEnsemble(epochs=600, batch=24, chains=CHAINS, learning_rate=3e-2, schedule="cosine"),
     ),
     Row(
+        # Three cycles of one epoch of six optimiser steps: the programs of the deep ensemble.
+        method=sb.SnapshotEnsemble(epochs=1, draws=3, batch=20, chains=CHAINS, optimizer="adam"),
+        other=sb.SnapshotEnsemble(
+            learning_rate=3e-3, epochs=2, draws=2, batch=20, chains=CHAINS, optimizer="adam"
+        ),
+        independent=sb.SnapshotEnsemble(epochs=1, draws=3, batch=20, chains=CHAINS, optimizer="adam"),
+        block_steps=(6, 4),
+        longer=sb.SnapshotEnsemble(epochs=1, draws=5, batch=20, chains=CHAINS, optimizer="adam"),
+    ),
+    Row(
+        method=sb.CheckpointEnsemble(epochs=3, thin=2, draws=2, batch=20, chains=CHAINS),
+        other=sb.CheckpointEnsemble(
+            learning_rate=1e-2, epochs=4, thin=1, draws=3, batch=20, chains=CHAINS, schedule="step"
+        ),
+        independent=sb.CheckpointEnsemble(epochs=3, thin=2, draws=2, batch=20, chains=CHAINS),
+        block_steps=(6, 4),
+    ),
+    Row(
+        # One epoch of training and two that are averaged, of six optimiser steps each.
+        method=sb.SWA(epochs=1, collect=2, batch=20, chains=CHAINS, clip=1.0),
+        other=sb.SWA(learning_rate=1e-2, epochs=2, collect=3, plateau=0.1, batch=20, chains=CHAINS, clip=2.0),
+        independent=sb.SWA(epochs=1, collect=2, batch=20, chains=CHAINS, clip=1.0),
+        block_steps=(6, 4),
+    ),
+    Row(
+        method=sb.EMA(epochs=2, batch=20, chains=CHAINS, optimizer="adamw"),
+        other=sb.EMA(epochs=3, batch=20, chains=CHAINS, optimizer="adamw", decay=0.5, warmup=0.2),
+        independent=sb.EMA(epochs=2, batch=20, chains=CHAINS, optimizer="adamw"),
+        block_steps=(6, 4),
+    ),
+    Row(
+        # One epoch of training and three that are collected, of six optimiser steps each; two draws.
+        method=sb.SWAG(epochs=1, collect=3, rank=2, draws=2, batch=20, chains=CHAINS, clip=1.0),
+        other=sb.SWAG(
+            learning_rate=1e-2,
+            epochs=2,
+            collect=4,
+            plateau=0.1,
+            rank=2,
+            draws=3,
+            batch=20,
+            chains=CHAINS,
+            clip=2.0,
+        ),
+        independent=sb.SWAG(epochs=1, collect=3, rank=2, draws=2, batch=20, chains=CHAINS, clip=1.0),
+        block_steps=(6, 4),
+        longer=sb.SWAG(epochs=1, collect=3, rank=2, draws=4, batch=20, chains=CHAINS, clip=1.0),
+    ),
+    Row(
+        # Two epochs of six steps, and three draws.
+        method=sb.MeanField(epochs=2, batch=20, draws=3, kl_warmup=0.5, chains=CHAINS),
+        other=sb.MeanField(learning_rate=1e-2, epochs=1, batch=20, draws=2, scale=0.1, chains=CHAINS),
+        independent=sb.MeanField(epochs=2, batch=20, draws=3, kl_warmup=0.5, chains=CHAINS),
+        block_steps=(6, *((4,) if AS_USERS else ())),
+        longer=sb.MeanField(epochs=2, batch=20, draws=5, kl_warmup=0.5, chains=CHAINS),
+    ),
+    Row(
+        # Two epochs of six steps, and three draws.
+        method=sb.IVON(epochs=2, batch=20, draws=3, chains=CHAINS),
+        other=sb.IVON(
+            learning_rate=0.05, epochs=1, batch=20, draws=2, curvature=1.0, beta1=0.8, chains=CHAINS
+        ),
+        independent=sb.IVON(epochs=2, batch=20, draws=3, chains=CHAINS),
+        block_steps=(6, *((4,) if AS_USERS else ())),
+        longer=sb.IVON(epochs=2, batch=20, draws=5, chains=CHAINS),
+    ),
+    Row(
         # One epoch of six optimiser steps, the curvature in three chunks, and three draws.
         method=sb.Laplace(epochs=1, batch=20, draws=3, chains=CHAINS),
         other=sb.Laplace(epochs=2, batch=20, draws=4, chains=CHAINS, learning_rate=1e-2),

@@ -66,6 +66,14 @@ def _all_figures(seed: int) -> list[Figure]:
         figures.curves(
             {"train": (x, np.exp(-x)), "test": (x, np.exp(-x / 2))}, "epoch", "loss (nats)", "Loss"
         ),
+        figures.curves({"HMC": (10 ** (3 * x), x)}, "temperature", "loss (nats)", "Loss", log_x=True),
+        figures.dots(
+            {"here": {"SGLD": rng.random(), "a long name of a method": 0.1}, "published": {"SGLD": 0.4}},
+            "total variation",
+            "Distances",
+            "Some.",
+            ("half of HMC", 0.05),
+        ),
         figures.coverage_curves({"HMC": rng.random(50), "SGD": rng.random(50)}),
         figures.picture_grid(
             {"true": rng.random((3, 8, 4, 1)), "sd": rng.random((3, 8, 4))}, ("sd",), "Pictures", "Some."

@@ -297,3 +297,31 @@ def test_many_classes_show_the_likeliest_and_always_the_true_one():
 def test_arrays_that_do_not_fit_are_refused(figure):
     with pytest.raises(REFUSED):
         figure()
+
+
+def test_rows_of_dots_have_names_and_leave_out_what_is_not_finite() -> None:
+    figure = figures.dots({"here": {"a": 1.0, "b": float("nan")}}, "distance", "T", mark=("limit", 0.5))
+    assert figure.alt.startswith("Dots of distance: a 1; b nan")
+    assert "One value that is not finite" in figure.caption
+    drawn = ElementTree.fromstring(figure.svg)
+    assert drawn is not None
+    assert figures.dots({}, "distance", "T").svg
+
+
+def test_logarithmic_axes_leave_out_what_is_not_positive() -> None:
+    x = np.array([-1.0, 1.0, 10.0])
+    assert "One value" in figures.curves({"a": (x, x)}, "x", "y", "T", log_x=True).caption
+    assert "One value" in figures.curves({"a": (x, x)}, "x", "y", "T", log_y=True).caption
+    assert "value" not in figures.curves({"a": (x, x)}, "x", "y", "T").caption
+
+
+def test_figures_as_pdf_when_asked() -> None:
+    x = np.arange(3.0)
+    with figures.as_pdf() as made:
+        figure = figures.curves({"a": (x, x)}, "x", "y", "T")
+    figures.curves({"a": (x, 2 * x)}, "x", "y", "T")
+    assert list(made) == [figure.svg]
+    assert made[figure.svg].startswith(b"%PDF-")
+    with figures.as_pdf() as again:
+        figures.curves({"a": (x, x)}, "x", "y", "T")
+    assert again == made, "the same drawing gives the same bytes"

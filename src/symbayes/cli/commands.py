@@ -84,6 +84,10 @@ COMMANDS: dict[str, Entry] = {
         "symbayes.cli.compact:Compact",
         "Fit a Gaussian to part of a run's draws, and judge it by the predictions of the others.",
     ),
+    "study": Entry(
+        "symbayes.cli.study:StudyCommand",
+        "Run a published experiment again, and see its answers beside the paper's.",
+    ),
     "data": Entry("symbayes.cli.data:Data", "The datasets: list them, fetch one, check one."),
 }
 

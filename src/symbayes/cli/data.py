@@ -73,16 +73,21 @@ class CheckData:
 
     Attributes:
         name: the dataset's name, as `symbayes data list` shows it.
+        json: a file to write the verdicts to; - is the standard output.
     """
 
     name: Name
+    json: Json = None
 
     def __call__(self) -> None:
+        output = Output(self.json)
         results = data.check(self.name)
         for result in results:
-            print(f"{result.path}: {result.verdict}")
+            output.line(f"{result.path}: {result.verdict}")
         if not results:
-            print(EMBEDDED.format(self.name))
+            output.line(EMBEDDED.format(self.name))
+        if output.wanted:
+            output.numbers({str(result.path): result.verdict for result in results})
         require(
             not any(result.problem for result in results),
             f"{self.name} has damaged files: delete them and get them again",

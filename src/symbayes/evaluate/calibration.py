@@ -27,22 +27,38 @@ class Reliability:
     confidence: np.ndarray
     accuracy: np.ndarray
 
+    @property
+    def ece(self) -> float:
+        """``sum_b count_b / n |accuracy_b - confidence_b|``."""
+        gap = np.abs(self.accuracy - self.confidence)
+        return float(np.nansum(self.count * gap) / self.count.sum())
+
 
 def reliability(probs: ArrayLike, y: ArrayLike, bins: int = 15) -> Reliability:
     """Top-label confidence against accuracy in equal-width bins, closed on the right (Guo et al. 2017)."""
-    confidence, hit = _top_label(probs, y)
-    _check_bins(bins)
-    edges = np.arange(bins + 1) / bins  # correctly rounded, unlike linspace: 7/12 lies on its edge
-    # Only inner edges decide: confidence 0, and one rounded to just above 1, still fall in a bin.
-    index = np.digitize(confidence, edges[1:-1], right=True)
+    confidence, hit = top_label(probs, y)
+    require_bins(bins)
+    index = binned(confidence, bins)
     count = np.bincount(index, minlength=bins)
+    sums = np.bincount(index, confidence, minlength=bins), np.bincount(index, hit, minlength=bins)
+    return diagram(count, *sums)
+
+
+def diagram(count: np.ndarray, confidence: np.ndarray, hits: np.ndarray) -> Reliability:
+    """The diagram of bins of equal width with so many points, and these sums over them."""
     with np.errstate(invalid="ignore"):
-        return Reliability(
-            edges,
-            count,
-            np.bincount(index, confidence, minlength=bins) / count,
-            np.bincount(index, hit, minlength=bins) / count,
-        )
+        return Reliability(edges(len(count)), count, confidence / count, hits / count)
+
+
+def edges(bins: int) -> np.ndarray:
+    """Borders of bins of equal width."""
+    return np.arange(bins + 1) / bins  # correctly rounded, unlike linspace: 7/12 lies on its edge
+
+
+def binned(score: np.ndarray, bins: int) -> np.ndarray:
+    """The bin of equal width, closed on the right, that each score is in."""
+    # Only inner edges decide: a score of 0, and one rounded to just above 1, still fall in a bin.
+    return np.digitize(score, edges(bins)[1:-1], right=True)
 
 
 def ece(probs: ArrayLike, y: ArrayLike, bins: int = 15) -> float:
@@ -50,9 +66,7 @@ def ece(probs: ArrayLike, y: ArrayLike, bins: int = 15) -> float:
 
     Top label, equal-width bins (Naeini et al. 2015, Guo et al. 2017).
     """
-    diagram = reliability(probs, y, bins)
-    gap = np.abs(diagram.accuracy - diagram.confidence)
-    return float(np.nansum(diagram.count * gap) / diagram.count.sum())
+    return reliability(probs, y, bins).ece
 
 
 def ace(probs: ArrayLike, y: ArrayLike, bins: int = 15) -> float:
@@ -60,8 +74,8 @@ def ace(probs: ArrayLike, y: ArrayLike, bins: int = 15) -> float:
 
     See `classwise_ace` for the form over all classes and for how bins are cut.
     """
-    confidence, hit = _top_label(probs, y)
-    _check_bins(bins)
+    confidence, hit = top_label(probs, y)
+    require_bins(bins)
     return _equal_mass_gap(confidence, hit, bins)
 
 
@@ -74,23 +88,49 @@ def classwise_ace(probs: ArrayLike, y: ArrayLike, bins: int = 15) -> float:
     of the data does not matter.
     """
     p, labels = labelled(probs, y)
-    _check_bins(bins)
+    require_bins(bins)
     return float(np.mean([_equal_mass_gap(p[:, k], labels == k, bins) for k in range(p.shape[1])]))
 
 
-def _top_label(probs: ArrayLike, y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+def debiased_ce(probs: ArrayLike, y: ArrayLike, bins: int = 15) -> float:
+    """Root of the squared calibration error of the top label, less what chance adds (Kumar et al. 2019).
+
+    ``sqrt( sum_b n_b / n ( (accuracy_b - confidence_b)^2 - accuracy_b (1 - accuracy_b) / (n_b - 1) ) )`` over
+    the equal-mass bins of `ace`, and 0 where the sum is negative.  A bin of one point has no correction.
+    """
+    confidence, hit = top_label(probs, y)
+    require_bins(bins)
+    total = 0.0
+    for rate, stated in _equal_mass(confidence, hit, bins):
+        chance = rate.mean() * (1 - rate.mean()) / (len(rate) - 1) if len(rate) > 1 else 0.0
+        total += len(rate) / len(hit) * ((rate.mean() - stated.mean()) ** 2 - chance)
+    return float(np.sqrt(max(0.0, total)))
+
+
+def top_label(probs: ArrayLike, y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """Of each point, the largest probability, and whether it is the label's."""
     p, labels = labelled(probs, y)
     return p.max(axis=1), p.argmax(axis=1) == labels
 
 
-def _equal_mass_gap(score: np.ndarray, hit: np.ndarray, bins: int) -> float:
-    order = np.argsort(score)
+def shared_rate(score: np.ndarray, hit: np.ndarray) -> np.ndarray:
+    """The mean of `hit` over all points with the same score, for each point."""
     _, group = np.unique(score, return_inverse=True)
-    rate = (np.bincount(group, hit) / np.bincount(group))[group]
-    parts = np.array_split((rate - score)[order], min(bins, len(score)))
-    return float(np.mean([abs(part.mean()) for part in parts]))
+    return (np.bincount(group, hit) / np.bincount(group))[group]
 
 
-def _check_bins(bins: int) -> None:
+def _equal_mass(score: np.ndarray, hit: np.ndarray, bins: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Hit rates and scores in each bin."""
+    order, rate = np.argsort(score), shared_rate(score, hit)
+    count = min(bins, len(score))
+    return list(zip(np.array_split(rate[order], count), np.array_split(score[order], count), strict=True))
+
+
+def _equal_mass_gap(score: np.ndarray, hit: np.ndarray, bins: int) -> float:
+    parts = _equal_mass(score, hit, bins)
+    return float(np.mean([abs((rate - stated).mean()) for rate, stated in parts]))
+
+
+def require_bins(bins: int) -> None:
     if bins < 1:
         raise ValueError(f"bins must be at least 1, but is {bins}.")

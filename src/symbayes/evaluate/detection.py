@@ -3,6 +3,8 @@
 Inputs from elsewhere are the positives, and a higher score is more suspicious.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -22,6 +24,42 @@ def auroc(inside: ArrayLike, outside: ArrayLike) -> float:
     return float((ranks.sum() - len(foreign) * (len(foreign) + 1) / 2) / pairs)
 
 
+def aupr_out(inside: ArrayLike, outside: ArrayLike) -> float:
+    """Average precision with inputs from elsewhere as the positives: a high score calls them.
+
+    ``sum_t (recall_t - recall_(t-1)) precision_t`` over all thresholds, from the highest score down; equal
+    scores are on one side (Davis and Goadrich 2006).  Chance is the share of the positives.
+    """
+    known, foreign = _scores(inside, outside)
+    return _average_precision(foreign, known)
+
+
+def aupr_in(inside: ArrayLike, outside: ArrayLike) -> float:
+    """Average precision with the test set as the positives: a low score calls them."""
+    known, foreign = _scores(inside, outside)
+    return _average_precision(-known, -foreign)
+
+
+@dataclass(frozen=True)
+class Roc:
+    """The receiver operating characteristic: shares of both sets at or above each threshold, from (0, 0).
+
+    Attributes:
+        false: share of the test set that is called foreign.
+        true: share of the inputs from elsewhere that are.
+    """
+
+    false: np.ndarray
+    true: np.ndarray
+
+
+def roc(inside: ArrayLike, outside: ArrayLike) -> Roc:
+    """The curve whose area is `auroc`."""
+    known, foreign = _scores(inside, outside)
+    false, true = _called(known, foreign)
+    return Roc(np.append(0.0, false / len(known)), np.append(0.0, true / len(foreign)))
+
+
 def fpr(inside: ArrayLike, outside: ArrayLike, at: float = 0.95) -> float:
     """False positives at a share `at` of true positives (Liang et al. 2018).
 
@@ -35,6 +73,22 @@ def fpr(inside: ArrayLike, outside: ArrayLike, at: float = 0.95) -> float:
     found = int(np.ceil(round(at * len(foreign), 9)))
     threshold = np.sort(foreign)[len(foreign) - found]
     return float(np.mean(known >= threshold))
+
+
+def _called(known: np.ndarray, foreign: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """How many of each score at least as high as each threshold, from the highest down."""
+    thresholds = np.unique(np.concatenate([known, foreign]))[::-1]
+
+    def reach(scores: np.ndarray) -> np.ndarray:
+        return len(scores) - np.searchsorted(np.sort(scores), thresholds)
+
+    return reach(known), reach(foreign)
+
+
+def _average_precision(positive: np.ndarray, negative: np.ndarray) -> float:
+    false, true = _called(negative, positive)
+    precision, recall = true / (true + false), true / len(positive)
+    return float(np.sum(np.diff(recall, prepend=0.0) * precision))
 
 
 def _scores(inside: ArrayLike, outside: ArrayLike) -> tuple[np.ndarray, np.ndarray]:

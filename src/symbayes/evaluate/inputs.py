@@ -55,6 +55,21 @@ def labelled(probs: ArrayLike, y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     return points(p), labels.reshape(-1)
 
 
+def by_example(each: np.ndarray, examples: int) -> np.ndarray:
+    """Numbers of points, averaged over the positions of each example: (points,) to (n,)."""
+    return each.reshape(examples, -1).mean(axis=1)
+
+
+def of_draws(probs: ArrayLike, name: str = "probs") -> np.ndarray:
+    """Probabilities of every draw, (draws, n, ..., k) with draws >= 1 and n >= 1."""
+    p = probabilities(probs, name)
+    if p.ndim < 3 or p.size == 0:
+        raise ValueError(
+            f"{name} must have shape (draws, n, ..., k) with draws >= 1 and n >= 1, but has shape {p.shape}."
+        )
+    return p
+
+
 def finite(x: ArrayLike | float, name: str) -> np.ndarray:
     """`x` in float64 after checking that it is finite and not empty."""
     array = np.asarray(x, dtype=np.float64)

@@ -16,7 +16,7 @@ from symbayes.evaluate.table.calibration import CALIBRATION
 from symbayes.evaluate.table.closeness import CLOSENESS
 from symbayes.evaluate.table.detection import DETECTION
 from symbayes.evaluate.table.regression import REGRESSION
-from symbayes.evaluate.table.scores import SCORES
+from symbayes.evaluate.table.scores import SCORES, SELECTION
 from symbayes.evaluate.table.uncertainty import UNCERTAINTY
 from symbayes.specs import did_you_mean
 
@@ -24,6 +24,7 @@ METRICS: tuple[Metric, ...] = (
     *SCORES,
     *CALIBRATION,
     *REGRESSION,
+    *SELECTION,
     *UNCERTAINTY,
     *CLOSENESS,
     *DETECTION,

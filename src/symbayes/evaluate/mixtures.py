@@ -6,6 +6,7 @@ Each output is compared by itself, and the results are averaged over outputs, po
 import numpy as np
 from numpy.typing import ArrayLike
 
+from symbayes.evaluate.inputs import by_example
 from symbayes.evaluate.regression import mixture
 
 REACH = 6.0
@@ -38,11 +39,18 @@ def mixture_total_variation(
 
     By the trapezoidal rule, with eight steps in the smallest standard deviation of an output.
     """
+    return float(np.mean(mixture_total_variations(means, scale, other_means, other_scale)))
+
+
+def mixture_total_variations(
+    means: ArrayLike, scale: ArrayLike | float, other_means: ArrayLike, other_scale: ArrayLike | float
+) -> np.ndarray:
+    """Of each example, the mean distance of its outputs: (n,); where they are many, of some outputs."""
     pairs = _pair(means, scale, other_means, other_scale)
     (m, sigma), (other, other_sigma) = ([part.reshape(len(part), -1) for part in pair] for pair in pairs)
     outputs = _chosen(m, sigma, other, other_sigma)
-    distances = [_distance(m[:, j], sigma[:, j], other[:, j], other_sigma[:, j]) for j in outputs]
-    return float(np.mean(distances))
+    each = np.array([_distance(m[:, j], sigma[:, j], other[:, j], other_sigma[:, j]) for j in outputs])
+    return by_example(each, pairs[0][0].shape[1]) if len(each) == m.shape[1] else each
 
 
 def _distance(m: np.ndarray, sigma: np.ndarray, other: np.ndarray, other_sigma: np.ndarray) -> float:

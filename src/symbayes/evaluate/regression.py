@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp, ndtr, ndtri
 
-from symbayes.evaluate.inputs import finite
+from symbayes.evaluate.inputs import by_example, finite
 
+LEVEL = 0.9
+"""Probability of the intervals whose coverage and width are told."""
 BISECTIONS = 60
 """Halvings of an interval: what is left of it is rounding."""
 
@@ -26,14 +28,20 @@ def rmse(mean: ArrayLike, y: ArrayLike) -> float:
 
 def mixture_log_density(means: ArrayLike, scale: ArrayLike | float, y: ArrayLike) -> np.ndarray:
     """The log density of every point, ``log 1/S sum_s prod_j N(y_ij; m_sij, scale^2)``: (n, ...), in nats."""
-    m, sigma, target = _mixture(means, scale, y)
+    m, sigma, target = targeted(means, scale, y)
     log_density = -0.5 * ((target - m) / sigma) ** 2 - np.log(sigma) - 0.5 * np.log(2 * np.pi)
     return np.asarray(logsumexp(log_density.sum(axis=-1), axis=0) - np.log(m.shape[0]))
 
 
 def mixture_nll(means: ArrayLike, scale: ArrayLike | float, y: ArrayLike) -> float:
     """Mean negative log likelihood of the points in nats: minus the mean of `mixture_log_density`."""
-    return float(-np.mean(mixture_log_density(means, scale, y)))
+    return float(np.mean(mixture_losses(means, scale, y)))
+
+
+def mixture_losses(means: ArrayLike, scale: ArrayLike | float, y: ArrayLike) -> np.ndarray:
+    """Of each example, the mean negative log density of its points: (n,), in nats."""
+    each = -mixture_log_density(means, scale, y)
+    return by_example(each, len(each))
 
 
 def mixture_cdf(means: ArrayLike, scale: ArrayLike | float, y: ArrayLike) -> np.ndarray:
@@ -41,18 +49,35 @@ def mixture_cdf(means: ArrayLike, scale: ArrayLike | float, y: ArrayLike) -> np.
 
     Over points that the predictive describes well it is uniform (the probability integral transform).
     """
-    m, sigma, target = _mixture(means, scale, y)
+    m, sigma, target = targeted(means, scale, y)
     return ndtr((target - m) / sigma).mean(axis=0)
 
 
-def coverage(means: ArrayLike, scale: ArrayLike | float, y: ArrayLike, level: float = 0.9) -> float:
+def coverage(means: ArrayLike, scale: ArrayLike | float, y: ArrayLike, level: float = LEVEL) -> float:
     """Share of targets in the central interval that has probability `level`; calibrated is `level` itself.
 
     The interval runs from the mixture's (1 - level) / 2 quantile to its (1 + level) / 2 quantile.
     """
-    if not 0 < level < 1:
-        raise ValueError(f"level is a probability between 0 and 1, not {level}.")
-    return float(np.mean(np.abs(mixture_cdf(means, scale, y) - 0.5) <= level / 2))
+    return float(np.mean(covered(means, scale, y, level)))
+
+
+def covered(means: ArrayLike, scale: ArrayLike | float, y: ArrayLike, level: float = LEVEL) -> np.ndarray:
+    """Of each example, the share of its targets in the central interval: (n,)."""
+    require_level(level)
+    inside = np.abs(mixture_cdf(means, scale, y) - 0.5) <= level / 2
+    return by_example(inside, len(inside))
+
+
+def width(means: ArrayLike, scale: ArrayLike | float, level: float = LEVEL) -> float:
+    """Mean width of the central interval that has probability `level`, in the units of the targets."""
+    return float(np.mean(widths(means, scale, level)))
+
+
+def widths(means: ArrayLike, scale: ArrayLike | float, level: float = LEVEL) -> np.ndarray:
+    """Of each example, the mean width of its central intervals: (n,)."""
+    require_level(level)
+    low, high = (mixture_quantile(means, scale, (1 + side * level) / 2) for side in (-1, 1))
+    return by_example(high - low, len(low))
 
 
 def mixture_quantile(means: ArrayLike, scale: ArrayLike | float, q: float) -> np.ndarray:
@@ -70,6 +95,11 @@ def mixture_quantile(means: ArrayLike, scale: ArrayLike | float, q: float) -> np
         below = ndtr((middle - m) / sigma).mean(axis=0) < q
         low, high = np.where(below, middle, low), np.where(below, high, middle)
     return (low + high) / 2
+
+
+def require_level(level: float) -> None:
+    if not 0 < level < 1:
+        raise ValueError(f"level is a probability between 0 and 1, not {level}.")
 
 
 def mixture(
@@ -91,9 +121,10 @@ def mixture(
         ) from None
 
 
-def _mixture(
+def targeted(
     means: ArrayLike, scale: ArrayLike | float, y: ArrayLike
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Means and standard deviations (s, n, ..., d), and targets (n, ..., d), after checking them."""
     m, sigma = mixture(means, scale)
     target = finite(y, "y")
     if target.shape != m.shape[1:]:

@@ -1,10 +1,17 @@
-"""How unsure predictions are, and how much of it is disagreement between draws; all in nats."""
+"""How unsure predictions are, and how much of it is disagreement between draws; all in nats.
+
+    total = aleatoric + epistemic
+    entropy of the mean over draws = mean over draws of the entropy + mutual information of label and draw
+
+For real targets the same holds of variances: that of the mixture is the mean noise variance plus the variance
+of the draws' means.
+"""
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import entr
 
-from symbayes.evaluate.inputs import probabilities
+from symbayes.evaluate.inputs import by_example, finite, of_draws, probabilities
 
 
 def entropy(probs: ArrayLike) -> np.ndarray:
@@ -14,7 +21,29 @@ def entropy(probs: ArrayLike) -> np.ndarray:
 
 def mean_entropy(probs: ArrayLike) -> float:
     """The entropy of a mean predictive (n, ..., k), averaged over points."""
-    return float(np.mean(entropy(probs)))
+    return float(np.mean(entropies(probs)))
+
+
+def entropies(probs: ArrayLike) -> np.ndarray:
+    """Of each example, the entropy of a mean predictive (n, ..., k), averaged over its points: (n,)."""
+    each = entropy(probs)
+    return by_example(each, len(each))
+
+
+def aleatoric_entropy(probs: ArrayLike) -> np.ndarray:
+    """The mean over draws of the entropy: (draws, n, ..., k) to (n, ...)."""
+    return entr(of_draws(probs)).sum(axis=-1).mean(axis=0)
+
+
+def mean_aleatoric_entropy(probs: ArrayLike) -> float:
+    """The mean entropy of the draws of (draws, n, ..., k), averaged over points."""
+    return float(np.mean(aleatoric_entropies(probs)))
+
+
+def aleatoric_entropies(probs: ArrayLike) -> np.ndarray:
+    """Of each example, the mean entropy of the draws, averaged over its points: (n,)."""
+    each = aleatoric_entropy(probs)
+    return by_example(each, len(each))
 
 
 def mutual_information(probs: ArrayLike) -> np.ndarray:
@@ -23,15 +52,42 @@ def mutual_information(probs: ArrayLike) -> np.ndarray:
     Entropy of the mean over draws minus the mean over draws of the entropy. It is not negative, except by
     rounding, and at most ln k.
     """
-    p = probabilities(probs)
-    if p.ndim < 3 or p.shape[0] == 0:
-        raise ValueError(
-            f"probs must have shape (draws, n, ..., k) with draws >= 1, but has shape {p.shape}."
-        )
+    p = of_draws(probs)
     of_mean = entr(p.mean(axis=0)).sum(axis=-1)
     return of_mean - entr(p).sum(axis=-1).mean(axis=0)
 
 
 def mean_mutual_information(probs: ArrayLike) -> float:
     """The mutual information of (draws, n, ..., k), averaged over points."""
-    return float(np.mean(mutual_information(probs)))
+    return float(np.mean(informations(probs)))
+
+
+def informations(probs: ArrayLike) -> np.ndarray:
+    """Of each example, the mutual information averaged over its points: (n,)."""
+    each = mutual_information(probs)
+    return by_example(each, len(each))
+
+
+def disagreement(probs: ArrayLike) -> float:
+    """Share of pairs of draws with different most probable classes, averaged over points.
+
+    For (draws, n, ..., k) with two draws or more; of equal maxima the first counts.
+    """
+    return float(np.mean(disagreements(probs)))
+
+
+def disagreements(probs: ArrayLike) -> np.ndarray:
+    """Of each example, the share of pairs of draws that disagree, averaged over its points: (n,)."""
+    p = of_draws(probs)
+    draws, n, k = p.shape[0], p.shape[1], p.shape[-1]
+    if draws < 2:
+        raise ValueError("probs holds one draw: disagreement is between two or more.")
+    labels = p.argmax(axis=-1).reshape(draws, -1)
+    votes = np.stack([np.sum(labels == c, axis=0) for c in range(k)])
+    agreeing = np.sum(votes * (votes - 1), axis=0)
+    return by_example(1 - agreeing / (draws * (draws - 1)), n)
+
+
+def root_mean_square(sd: ArrayLike) -> float:
+    """Standard deviations as one number: the root of their mean square."""
+    return float(np.sqrt(np.mean(finite(sd, "sd") ** 2)))

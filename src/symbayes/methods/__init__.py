@@ -5,8 +5,11 @@
 
 from symbayes.engine import Method
 from symbayes.methods.adjusted_mclmc import AdjustedMCLMC
+from symbayes.methods.checkpoint import CheckpointEnsemble
+from symbayes.methods.ema import EMA
 from symbayes.methods.ensemble import DeepEnsemble
 from symbayes.methods.hmc import HMC
+from symbayes.methods.ivon import IVON
 from symbayes.methods.laplace import Laplace
 from symbayes.methods.mala import MALA
 from symbayes.methods.mclmc import MCLMC
@@ -14,6 +17,10 @@ from symbayes.methods.mile import MicrocanonicalEnsemble
 from symbayes.methods.nuts import NUTS
 from symbayes.methods.sghmc import SGHMC
 from symbayes.methods.sgld import SGLD
+from symbayes.methods.snapshot import SnapshotEnsemble
+from symbayes.methods.swa import SWA
+from symbayes.methods.swag import SWAG
+from symbayes.methods.vi import MeanField
 
 METHODS: dict[str, type[Method]] = {
     method.name: method
@@ -27,20 +34,34 @@ METHODS: dict[str, type[Method]] = {
         SGLD,
         SGHMC,
         DeepEnsemble,
+        SnapshotEnsemble,
+        CheckpointEnsemble,
+        SWA,
+        EMA,
+        SWAG,
+        MeanField,
+        IVON,
         Laplace,
     )
 }
 
 __all__ = [
+    "EMA",
     "HMC",
+    "IVON",
     "MALA",
     "MCLMC",
     "METHODS",
     "NUTS",
     "SGHMC",
     "SGLD",
+    "SWA",
+    "SWAG",
     "AdjustedMCLMC",
+    "CheckpointEnsemble",
     "DeepEnsemble",
     "Laplace",
+    "MeanField",
     "MicrocanonicalEnsemble",
+    "SnapshotEnsemble",
 ]

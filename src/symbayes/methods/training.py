@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, TypeVar
 
 from symbayes.engine.method import Method, method
 from symbayes.methods.phases.schedules import Rate, Schedule
 from symbayes.methods.phases.train import Optimizer, Train
 from symbayes.posterior import Posterior
 from symbayes.specs import Amount, Count, Part, Positive, require
+
+T = TypeVar("T", bound=Train)
 
 REMEDY = "use a smaller learning_rate, and inputs of the order of one"
 
@@ -49,8 +51,8 @@ class Training(Method):
     def resolve(self, posterior: Posterior) -> Training:
         return dataclasses.replace(self, batch=min(self.batch, posterior.size))
 
-    def training(self, posterior: Posterior, **changes: Any) -> Train:
-        """The phase that trains, without draws; `changes` are other settings of it."""
+    def training(self, posterior: Posterior, kind: type[T] = Train, **changes: Any) -> T:
+        """The phase that trains, without draws, or another that does; `changes` are other settings of it."""
         settings: dict[str, Any] = {
             "units": self.epochs,
             "rate": self.rate(),
@@ -58,10 +60,11 @@ class Training(Method):
             "clip": self.clip or None,
             "draws": 0,
             "thin": 1,
+            "grows": False,
             "batch": self.batch,
             "optimizer": self.optimizer,
         }
-        return Train(**(settings | changes))
+        return kind(**(settings | changes))
 
     def rate(self, **changes: Any) -> Rate:
         """The learning rate of every step; `changes` are other settings of it."""

@@ -11,6 +11,7 @@ old = 0 and old = 1 follow the momentum m and b, whatever the layer is called.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -20,6 +21,9 @@ import numpy as np
 from symbayes import trees
 from symbayes.networks.network import Network, Variables
 from symbayes.specs import require
+
+ApplyTrain = Callable[[Variables, jax.Array, jax.Array], tuple[jax.Array, Any]]
+"""A network in training: outputs, and updated statistics."""
 
 BATCH = 250
 """Examples in a mini-batch."""
@@ -53,21 +57,31 @@ def recomputed(network: Network, variables: Variables, x: Any, *, batch: int = B
 
 @functools.partial(jax.jit, static_argnames="network")
 def _batch_statistics(network: Network, variables: Variables, x: jax.Array, key: jax.Array) -> Any:
-    def updated(old: float) -> Any:
-        stats = jax.tree.map(lambda leaf: jnp.full_like(leaf, old), variables["stats"])
-        return network.apply_train({**variables, "stats": stats}, x, key)[1]
+    momenta = momenta_of(network.apply_train, variables, x, key)
+    return batch_statistics(network.apply_train, variables, x, key, momenta)
 
-    def own(low: jax.Array, high: jax.Array, old: jax.Array) -> jax.Array:
-        # The momentum is one number for a layer, and most exact where the statistics are small.
-        kept = (high - low).ravel()[jnp.argmin(jnp.abs(low))]
+
+def momenta_of(apply_train: ApplyTrain, variables: Variables, x: jax.Array, key: jax.Array) -> Any:
+    """What share of its old value each of the running statistics keeps in training."""
+    low, high = (_updated(apply_train, variables, x, key, old) for old in (0.0, 1.0))
+    # One number for a layer, and most exact where the statistics are small.
+    return jax.tree.map(lambda a, b: (b - a).ravel()[jnp.argmin(jnp.abs(a))], low, high)
+
+
+def batch_statistics(
+    apply_train: ApplyTrain, variables: Variables, x: jax.Array, key: jax.Array, momenta: Any
+) -> Any:
+    """The statistics that a mini-batch has by itself; of those that never change, the ones that are there."""
+
+    def own(low: jax.Array, kept: jax.Array, old: jax.Array) -> jax.Array:
         moves = kept < 1
         return jnp.where(moves, low / jnp.where(moves, 1 - kept, 1.0), old)
 
-    low, high = updated(0.0), updated(1.0)
-    return trees.like(
-        variables["stats"],
-        {
-            name: own(leaf, trees.flatten(high)[name], trees.flatten(variables["stats"])[name])
-            for name, leaf in trees.flatten(low).items()
-        },
-    )
+    return jax.tree.map(own, _updated(apply_train, variables, x, key, 0.0), momenta, variables["stats"])
+
+
+def _updated(apply_train: ApplyTrain, variables: Variables, x: jax.Array, key: jax.Array, old: float) -> Any:
+    """The running statistics after a mini-batch, all of which were `old` before it."""
+    stats = jax.tree.map(lambda leaf: jnp.full_like(leaf, old), variables["stats"])
+    found = apply_train({**variables, "stats": stats}, x, key)[1]
+    return trees.like(variables["stats"], trees.flatten(found))

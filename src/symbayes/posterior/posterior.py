@@ -30,6 +30,7 @@ from symbayes.brief import brief
 from symbayes.data import Examples
 from symbayes.networks import Network
 from symbayes.networks.session import recorded
+from symbayes.networks.statistics import BATCH, batch_statistics, has_statistics, momenta_of
 from symbayes.posterior.checks import require_examples
 from symbayes.posterior.likelihoods import Likelihood, Predictive
 from symbayes.posterior.numerics import (
@@ -294,13 +295,19 @@ class Posterior:
         ``N/B sum_{i in rows} log p(y_i | w) + log p(w)``, tempered, for B rows drawn evenly; without the
         second term where the prior is left out.
         """
-        x, y = spread.taken(self.mesh, self.chunks, rows)
-        with jax.default_matmul_precision(MATMUL[self.precision]):
-            outputs, stats = self._for_gradients(self.network.apply_train)(variables, x, key)
-        likelihood = self.likelihood_weight * self.size * jnp.mean(self.likelihood.log_prob(outputs, y))
+        apply = self.network.apply_train
+        likelihood, stats = self._minibatch_likelihood(apply, variables, rows, key)
         if not prior:
             return likelihood, stats
         return likelihood + self.prior_weight * self.prior.log_density(variables["params"]), stats
+
+    def _minibatch_likelihood(
+        self, outputs: Callable[..., Any], arguments: Any, rows: jax.Array, key: jax.Array
+    ) -> tuple[jax.Array, Any]:
+        x, y = spread.taken(self.mesh, self.chunks, rows)
+        with jax.default_matmul_precision(MATMUL[self.precision]):
+            made, stats = self._for_gradients(outputs)(arguments, x, key)
+        return self.likelihood_weight * self.size * jnp.mean(self.likelihood.log_prob(made, y)), stats
 
     def minibatch_gradient(
         self, variables: Variables, rows: jax.Array, key: jax.Array, *, prior: bool = True
@@ -317,6 +324,56 @@ class Posterior:
 
         (value, stats), gradient = jax.value_and_grad(log_density, has_aux=True)(variables["params"])
         return gradient, value, stats
+
+    def with_statistics(self, variables: Variables) -> Variables:
+        """The same weights with the statistics of normalisers that the training inputs have there: the mean
+        over mini-batches, as for weights that were never trained."""
+        if not has_statistics(variables):
+            return variables
+        return self._for_many(Posterior._with_statistics, min(BATCH, self.size))(self, variables)
+
+    def _with_statistics(self, variables: Variables) -> Variables:
+        size = min(BATCH, self.size)
+        count = self.size // size
+        apply_train = self._for_gradients(self.network.apply_train)
+
+        def batch(number: Any) -> tuple[jax.Array, jax.Array]:
+            rows = number * size + jnp.arange(size)
+            return spread.taken(self.mesh, self.chunks, rows)[0], jax.random.key(number)
+
+        def add(number: Any, total: Any) -> Any:
+            own = batch_statistics(apply_train, variables, *batch(number), momenta)
+            return jax.tree.map(jnp.add, total, own)
+
+        with jax.default_matmul_precision(MATMUL[self.precision]):
+            momenta = momenta_of(apply_train, variables, *batch(0))
+            zero = jax.tree.map(jnp.zeros_like, variables["stats"])
+            total = jax.lax.fori_loop(0, count, add, zero)
+        return {**variables, "stats": jax.tree.map(lambda leaf: leaf / count, total)}
+
+    def likelihood_gradient(
+        self,
+        outputs: Callable[..., Any],
+        moving: Any,
+        fixed: Any,
+        rows: jax.Array,
+        key: jax.Array,
+    ) -> tuple[Any, jax.Array, Any]:
+        """The gradient, in `moving`, of the log likelihood's estimate from some rows, tempered; the estimate,
+        and the new statistics.
+
+        ``outputs((moving, fixed), x, key)`` gives outputs and statistics, as a network does in training; it
+        is a plain function that holds no arrays of its own.
+        """
+
+        def gradient(posterior: Posterior, moving: Any, fixed: Any, rows: jax.Array, key: jax.Array) -> Any:
+            def likelihood(moving: Any) -> tuple[jax.Array, Any]:
+                return posterior._minibatch_likelihood(outputs, (moving, fixed), rows, key)
+
+            (value, stats), slope = jax.value_and_grad(likelihood, has_aux=True)(moving)
+            return slope, value, stats
+
+        return self._for_many(gradient, len(rows))(self, moving, fixed, rows, key)
 
     def predict(self, draws: Any, x: Any) -> Predictive:
         """The predictive distribution of every draw at the inputs `x`."""

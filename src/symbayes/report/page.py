@@ -18,6 +18,9 @@ from symbayes.draws import files
 from symbayes.report.contents import Cell, Figure, Section, Table
 from symbayes.report.inline import inline
 
+PROSE = 48
+"""Characters from which a cell is a sentence."""
+
 __all__ = ["Figure", "Section", "Table", "render", "write"]
 
 
@@ -78,6 +81,11 @@ class _ShownCell:
     missing: bool
     best: bool
 
+    @property
+    def prose(self) -> bool:
+        """Whether it is a sentence, which is broken into lines."""
+        return len(self.text) > PROSE
+
 
 @dataclass(frozen=True)
 class _ShownTable:
@@ -88,6 +96,11 @@ class _ShownTable:
     rows: list[list[_ShownCell]]
     notes: Mapping[str, str]
     is_table: bool = True
+
+    @property
+    def prose(self) -> bool:
+        """Whether it holds sentences; then its rows are stacked on a narrow screen."""
+        return any(cell.prose for row in self.rows for cell in row[1:])
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,13 @@
-"""Whole experiments, one file each: from data to a page with the published numbers beside ours."""
+"""Whole experiments, one file each: from data to a page with the published numbers beside ours.
+
+`STUDIES` is the one table of the published ones: it makes their commands.
+"""
+
+from symbayes.studies.desk import Desk
+from symbayes.studies.part import Found, Part
+from symbayes.studies.study import Study
+from symbayes.studies.truth import Truth
+
+STUDIES: dict[str, type[Study]] = {study.name: study for study in (Truth,)}
+
+__all__ = ["STUDIES", "Desk", "Found", "Part", "Study"]

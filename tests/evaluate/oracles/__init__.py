@@ -4,6 +4,7 @@
 at draws, targets, a reference and inputs from elsewhere point by point.
 """
 
+from .calibration import OF_CALIBRATION
 from .cases import CASES, Oracle
 from .classes import OF_CLASSES
 from .closeness import OF_CLOSENESS
@@ -12,4 +13,10 @@ from .reals import OF_REALS
 
 __all__ = ["CASES", "ORACLES"]
 
-ORACLES: dict[tuple[str, str], Oracle] = {**OF_CLASSES, **OF_REALS, **OF_CLOSENESS, **OF_DETECTION}
+ORACLES: dict[tuple[str, str], Oracle] = {
+    **OF_CLASSES,
+    **OF_CALIBRATION,
+    **OF_REALS,
+    **OF_CLOSENESS,
+    **OF_DETECTION,
+}

@@ -29,7 +29,7 @@ def classes(seed: int, n: int, k: int, draws: int, positions: tuple[int, ...], s
         certain = np.eye(k)[rng.integers(0, k, size=p.shape[:-1])]
         p = np.where((kind == 0)[..., None], certain, p)
         p = np.where((kind == 1)[..., None], np.full(k, 1 / k), p)
-        return CategoricalPredictive(p)
+        return CategoricalPredictive(p, rng.integers(-3, 3, size=(*p.shape[:-1], 1)) / 2)
 
     labels = rng.integers(0, max(1, k - 1), size=(n, *positions))
     others = rng.integers(0, k, size=(n + 2, *positions))

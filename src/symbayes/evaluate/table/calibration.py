@@ -1,7 +1,9 @@
 """Rows of the table: whether stated probabilities of classes are met."""
 
-from symbayes.evaluate.calibration import ace, classwise_ace, ece
+from symbayes.evaluate.calibration import ace, classwise_ace, debiased_ce, ece
+from symbayes.evaluate.decomposition import brier_reliability, brier_resolution, brier_uncertainty
 from symbayes.evaluate.metric import CLASSES, Metric
+from symbayes.evaluate.smooth import smooth_ece
 
 CALIBRATION: tuple[Metric, ...] = (
     Metric(
@@ -37,6 +39,66 @@ CALIBRATION: tuple[Metric, ...] = (
         better="lower",
         paper="Nixon et al. (2019)",
         description="gap of probability and frequency in bins of equal mass, mean over all classes",
+        shown=False,
+    ),
+    Metric(
+        name="debiased-CE",
+        function=debiased_ce,
+        kinds=CLASSES,
+        takes=("mean",),
+        needs=("targets",),
+        format=".3f",
+        better="lower",
+        paper="Kumar et al. (2019)",
+        description="root of the squared gap of the top label less what chance adds, in bins of equal mass",
+        shown=False,
+    ),
+    Metric(
+        name="smooth-ECE",
+        function=smooth_ece,
+        kinds=CLASSES,
+        takes=("mean",),
+        needs=("targets",),
+        format=".3f",
+        better="lower",
+        paper="Blasiok and Nakkiran (2024)",
+        description="gap of confidence and accuracy of the top label, smoothed by a kernel and not binned",
+        shown=False,
+    ),
+    Metric(
+        name="Brier-reliability",
+        function=brier_reliability,
+        kinds=CLASSES,
+        takes=("mean",),
+        needs=("targets",),
+        format=".3f",
+        better="lower",
+        paper="Murphy (1973)",
+        description="part of the Brier score that is miscalibration, in 15 bins of each class",
+        shown=False,
+    ),
+    Metric(
+        name="Brier-resolution",
+        function=brier_resolution,
+        kinds=CLASSES,
+        takes=("mean",),
+        needs=("targets",),
+        format=".3f",
+        better="higher",
+        paper="Murphy (1973)",
+        description="part of the Brier score that is gained by telling points apart",
+        shown=False,
+    ),
+    Metric(
+        name="Brier-uncertainty",
+        function=brier_uncertainty,
+        kinds=CLASSES,
+        takes=("mean",),
+        needs=("targets",),
+        format=".3f",
+        better=None,
+        paper="Murphy (1973)",
+        description="part of the Brier score that is in the labels alone",
         shown=False,
     ),
 )

@@ -1,13 +1,14 @@
 """Rows of the table: how close a predictive is to that of a reference."""
 
-from symbayes.evaluate.agreement import agreement, total_variation
+from symbayes.evaluate.agreement import agreement, agreements, total_variation, total_variations
 from symbayes.evaluate.metric import CLASSES, NORMALS, REALS, Metric
-from symbayes.evaluate.mixtures import mean_distance, mixture_total_variation
+from symbayes.evaluate.mixtures import mean_distance, mixture_total_variation, mixture_total_variations
 
 CLOSENESS: tuple[Metric, ...] = (
     Metric(
         name="agreement",
         function=agreement,
+        each=agreements,
         kinds=CLASSES,
         takes=("mean",),
         needs=("reference",),
@@ -19,6 +20,7 @@ CLOSENESS: tuple[Metric, ...] = (
     Metric(
         name="TV",
         function=total_variation,
+        each=total_variations,
         kinds=CLASSES,
         takes=("mean",),
         needs=("reference",),
@@ -29,6 +31,7 @@ CLOSENESS: tuple[Metric, ...] = (
     ),
     Metric(
         name="mean-distance",
+        resampled=False,
         function=mean_distance,
         kinds=REALS,
         takes=NORMALS,
@@ -41,6 +44,7 @@ CLOSENESS: tuple[Metric, ...] = (
     Metric(
         name="TV",
         function=mixture_total_variation,
+        each=mixture_total_variations,
         kinds=REALS,
         takes=NORMALS,
         needs=("reference",),

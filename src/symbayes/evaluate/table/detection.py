@@ -1,9 +1,26 @@
-"""Rows of the table: whether inputs from elsewhere are told from those of the test set."""
+"""Rows of the table: whether inputs from elsewhere are told from those of the test set.
 
-from symbayes.evaluate.detection import auroc, fpr
+Every metric is told of every score: by itself a name means the doubt, which is one minus the largest mean
+probability for classes and the standard deviation for real targets.
+"""
+
+from dataclasses import replace
+
+from symbayes.evaluate.detection import aupr_in, aupr_out, auroc, fpr
 from symbayes.evaluate.metric import CLASSES, REALS, Metric
 
-DETECTION: tuple[Metric, ...] = (
+OTHER_SCORES = {
+    "entropy": ("uncertainty", "the entropy of the mean prediction", "Hendrycks and Gimpel (2017)"),
+    "MI": ("information", "the mutual information of label and draw", "Malinin and Gales (2018)"),
+    "energy": (
+        "energy",
+        "the energy, minus the logsumexp of the logits, mean over draws",
+        "Liu et al. (2020)",
+    ),
+}
+"""Scores of classes other than the doubt: attribute of a predictive, what it is, where it comes from."""
+
+BY_DOUBT: tuple[Metric, ...] = (
     Metric(
         name="AUROC",
         function=auroc,
@@ -14,6 +31,30 @@ DETECTION: tuple[Metric, ...] = (
         better="higher",
         paper="Hanley and McNeil (1982)",
         description="probability that an input from elsewhere is doubted more than one of the test set",
+    ),
+    Metric(
+        name="AUPR-out",
+        function=aupr_out,
+        kinds=(*CLASSES, *REALS),
+        takes=("doubt",),
+        needs=("ood",),
+        format=".3f",
+        better="higher",
+        paper="Davis and Goadrich (2006)",
+        description="average precision of calling the most doubted inputs foreign",
+        shown=False,
+    ),
+    Metric(
+        name="AUPR-in",
+        function=aupr_in,
+        kinds=(*CLASSES, *REALS),
+        takes=("doubt",),
+        needs=("ood",),
+        format=".3f",
+        better="higher",
+        paper="Davis and Goadrich (2006)",
+        description="average precision of calling the least doubted inputs those of the test set",
+        shown=False,
     ),
     Metric(
         name="FPR95",
@@ -27,3 +68,21 @@ DETECTION: tuple[Metric, ...] = (
         description="share of the test set doubted as much as 95% of the inputs from elsewhere",
     ),
 )
+
+
+def _by(score: str, row: Metric) -> Metric:
+    attribute, words, paper = OTHER_SCORES[score]
+    needs = {"MI": ("draws",), "energy": ("logits",)}.get(score, ())
+    return replace(
+        row,
+        name=f"{row.name}-{score}",
+        kinds=CLASSES,
+        takes=(attribute,),
+        needs=("ood", *needs),
+        paper=paper,
+        description=f"{row.name} by {words}",
+        shown=False,
+    )
+
+
+DETECTION: tuple[Metric, ...] = (*BY_DOUBT, *(_by(score, row) for score in OTHER_SCORES for row in BY_DOUBT))

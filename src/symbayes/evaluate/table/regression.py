@@ -1,10 +1,17 @@
 """Rows of the table: how good predictions of real targets are."""
 
 from symbayes.evaluate.metric import NORMALS, REALS, Metric
-from symbayes.evaluate.regression import coverage, mixture_nll, rmse
-
-LEVEL = 0.9
-"""Probability of the intervals whose coverage is told."""
+from symbayes.evaluate.quantiles import crps, crps_losses, quantile_error
+from symbayes.evaluate.regression import (
+    LEVEL,
+    coverage,
+    covered,
+    mixture_losses,
+    mixture_nll,
+    rmse,
+    width,
+    widths,
+)
 
 REGRESSION: tuple[Metric, ...] = (
     Metric(
@@ -21,6 +28,7 @@ REGRESSION: tuple[Metric, ...] = (
     Metric(
         name="NLL",
         function=mixture_nll,
+        each=mixture_losses,
         kinds=REALS,
         takes=NORMALS,
         needs=("targets",),
@@ -30,8 +38,22 @@ REGRESSION: tuple[Metric, ...] = (
         description="mean negative log density of a point's outputs under the mixture of all draws, in nats",
     ),
     Metric(
+        name="CRPS",
+        function=crps,
+        each=crps_losses,
+        kinds=REALS,
+        takes=NORMALS,
+        needs=("targets",),
+        format=".4g",
+        better="lower",
+        paper="Gneiting and Raftery (2007)",
+        description="distance of the predicted distribution from the target, in the units of the targets",
+        shown=False,
+    ),
+    Metric(
         name="coverage",
         function=coverage,
+        each=covered,
         kinds=REALS,
         takes=NORMALS,
         needs=("targets",),
@@ -39,5 +61,30 @@ REGRESSION: tuple[Metric, ...] = (
         better=LEVEL,
         paper="Gneiting et al. (2007)",
         description="share of targets in the central 90% interval of the mixture of all draws",
+    ),
+    Metric(
+        name="width",
+        function=width,
+        each=widths,
+        kinds=REALS,
+        takes=NORMALS,
+        needs=(),
+        format=".4g",
+        better="lower",
+        paper="Gneiting et al. (2007)",
+        description="mean width of the central 90% interval, in the units of the targets",
+        shown=False,
+    ),
+    Metric(
+        name="quantile-error",
+        function=quantile_error,
+        kinds=REALS,
+        takes=NORMALS,
+        needs=("targets",),
+        format=".3f",
+        better="lower",
+        paper="Kuleshov et al. (2018)",
+        description="gap of a probability and the share of targets below its quantile, mean over 1% to 99%",
+        shown=False,
     ),
 )

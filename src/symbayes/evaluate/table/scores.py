@@ -1,12 +1,24 @@
 """Rows of the table: how good predictions of classes are."""
 
 from symbayes.evaluate.metric import CLASSES, Metric
-from symbayes.evaluate.predictions import accuracy, brier, nll
+from symbayes.evaluate.positions import mean_iou
+from symbayes.evaluate.predictions import (
+    accuracy,
+    brier,
+    brier_losses,
+    hits,
+    log_losses,
+    nll,
+    top_k,
+    top_k_hits,
+)
+from symbayes.evaluate.selection import augrc, aurc, coverage_at_risk
 
 SCORES: tuple[Metric, ...] = (
     Metric(
         name="accuracy",
         function=accuracy,
+        each=hits,
         kinds=CLASSES,
         takes=("mean",),
         needs=("targets",),
@@ -16,8 +28,34 @@ SCORES: tuple[Metric, ...] = (
         description="share of points whose most probable class is the label",
     ),
     Metric(
+        name="top-5",
+        function=top_k,
+        each=top_k_hits,
+        kinds=CLASSES,
+        takes=("mean",),
+        needs=("targets",),
+        format=".1%",
+        better="higher",
+        paper="",
+        description="share of points whose label is among the five most probable classes",
+        shown=False,
+    ),
+    Metric(
+        name="mean-IoU",
+        function=mean_iou,
+        kinds=CLASSES,
+        takes=("mean",),
+        needs=("targets",),
+        format=".3f",
+        better="higher",
+        paper="Everingham et al. (2010)",
+        description="intersection over union of the predicted and true points of a class, mean over classes",
+        shown="positions",
+    ),
+    Metric(
         name="NLL",
         function=nll,
+        each=log_losses,
         kinds=CLASSES,
         takes=("mean",),
         needs=("targets",),
@@ -29,6 +67,7 @@ SCORES: tuple[Metric, ...] = (
     Metric(
         name="Brier",
         function=brier,
+        each=brier_losses,
         kinds=CLASSES,
         takes=("mean",),
         needs=("targets",),
@@ -36,5 +75,44 @@ SCORES: tuple[Metric, ...] = (
         better="lower",
         paper="Brier (1950)",
         description="squared distance of probabilities from the label, summed over classes, from 0 to 2",
+    ),
+)
+
+SELECTION: tuple[Metric, ...] = (
+    Metric(
+        name="AURC",
+        function=aurc,
+        kinds=CLASSES,
+        takes=("mean",),
+        needs=("targets",),
+        format=".4f",
+        better="lower",
+        paper="Geifman et al. (2019)",
+        description="share of errors among the points kept, the surest first, mean over all coverages",
+        shown=False,
+    ),
+    Metric(
+        name="AUGRC",
+        function=augrc,
+        kinds=CLASSES,
+        takes=("mean",),
+        needs=("targets",),
+        format=".4f",
+        better="lower",
+        paper="Traub et al. (2024)",
+        description="share of points that are kept and wrong, the surest kept first, mean over all coverages",
+        shown=False,
+    ),
+    Metric(
+        name="coverage-at-risk",
+        function=coverage_at_risk,
+        kinds=CLASSES,
+        takes=("mean",),
+        needs=("targets",),
+        format=".1%",
+        better="higher",
+        paper="El-Yaniv and Wiener (2010)",
+        description="largest share of points that can be kept with at most 5% errors among them",
+        shown=False,
     ),
 )

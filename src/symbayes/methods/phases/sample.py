@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import jax
 
-from symbayes.engine.phase import Left, Phase, Tick, phase
+from symbayes.engine.phase import Left, Phase, Tick, phase, static
 from symbayes.methods.phases.energies import measured
 from symbayes.posterior import Posterior
 from symbayes.pytrees import pytree
@@ -31,17 +31,19 @@ class Sample(Phase):
 
     Attributes:
         units: draws of each chain.
+        statistics: whether those of normalisers are computed again for every draw.
     """
 
     open_ended: ClassVar[bool] = True
 
     units: int
+    statistics: bool = static(default=False)
 
     def enter(self, posterior: Posterior, shared: None, left: Left, tick: Tick) -> Fitted:
         return Fitted(left.variables, left.distribution)
 
     def gradients_per_step(self, posterior: Posterior) -> float:
-        return PASS
+        return 2 * PASS if self.statistics else PASS
 
     def kept(self, unit: int) -> bool:
         return True
@@ -50,6 +52,8 @@ class Sample(Phase):
         self, posterior: Posterior, shared: None, chain: Fitted, tick: Tick
     ) -> tuple[Any, dict[str, jax.Array]]:
         variables = chain.distribution.sample(tick.key)
+        if self.statistics:
+            variables = posterior.with_statistics(variables)
         return variables, measured(posterior, variables)
 
 

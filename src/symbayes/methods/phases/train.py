@@ -18,14 +18,14 @@ References: Kingma & Ba (2015), Adam; Loshchilov & Hutter (2019), Decoupled weig
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import jax
 import jax.numpy as jnp
 import optax
 
-from symbayes.engine.phase import Left, Phase, Tick, phase, static
+from symbayes.engine.phase import Chain, Flight, Left, Phase, Tick, phase, static
 from symbayes.methods.phases.energies import measured
 from symbayes.methods.phases.schedules import Rate
 from symbayes.posterior import Posterior
@@ -55,6 +55,7 @@ class Train(Phase):
         clip: largest norm of the gradient of all weights; None for no limit.
         draws: how many draws there are, the last of them at the end of the last epoch; 0 for none.
         thin: epochs from one draw to the next.
+        grows: whether more epochs change nothing of the first: in cycles of fixed length.
         batch: examples in a mini-batch.
         optimizer: adam, adamw or sgd with momentum.
     """
@@ -67,8 +68,14 @@ class Train(Phase):
     clip: Any
     draws: int
     thin: int
+    grows: bool
     batch: int | None = static()
     optimizer: Optimizer = static()
+
+    @property
+    def open_ended(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        # Not of the class: with and without cycles it is one program.
+        return self.grows
 
     def enter(self, posterior: Posterior, shared: None, left: Left, tick: Tick) -> Member:
         return Member(left.variables, self._memory(left), jnp.zeros(()))
@@ -77,27 +84,32 @@ class Train(Phase):
         """What the optimiser remembers of the phase before, if that trained too; else nothing yet."""
         if isinstance(left.chain, Member):
             return left.chain.memory
-        return self._optimizer().init(left.variables["params"])
+        return self.optimiser().init(left.variables["params"])
 
-    def _optimizer(self) -> optax.GradientTransformation:
+    def optimiser(self) -> optax.GradientTransformation:
         """Without the learning rate."""
         return optax.trace(decay=self.momentum) if self.optimizer == "sgd" else optax.scale_by_adam()
 
-    def step(self, posterior: Posterior, shared: None, flight: Member, tick: Tick) -> Member:
-        return self.stepped(posterior, flight, tick)
-
-    def stepped(self, posterior: Posterior, flight: Member, tick: Tick) -> Member:
-        """The member after a step of the optimiser."""
-        params = flight.variables["params"]
+    def step(self, posterior: Posterior, shared: None, flight: Flight, tick: Tick) -> Flight:
         value, gradient, decay, stats = self._loss(posterior, flight.variables, tick)
+        params, memory = self.moved(
+            posterior, flight.variables["params"], gradient, decay, flight.memory, tick
+        )
+        variables = {"params": params, "stats": stats}
+        return replace(flight, variables=variables, memory=memory, loss=flight.loss + value)
+
+    def moved(
+        self, posterior: Posterior, params: Any, gradient: Any, decay: Any, memory: Any, tick: Tick
+    ) -> tuple[Any, Any]:
+        """Parameters and memory after a step of the optimiser along the gradient; `decay` is left out of what
+        it rescales."""
         if self.clip is not None:
             gradient = optax.clip_by_global_norm(self.clip).update(gradient, optax.EmptyState())[0]
-        direction, memory = self._optimizer().update(gradient, flight.memory, params)
+        direction, memory = self.optimiser().update(gradient, memory, params)
         if decay is not None:
             direction = jax.tree.map(jnp.add, direction, decay)
         rate = self.rate.at(tick.unit, tick.step, self.steps(posterior, None))
-        params = jax.tree.map(lambda w, d: w - rate * d, params, direction)
-        return Member({"params": params, "stats": stats}, memory, flight.loss + value)
+        return jax.tree.map(lambda w, d: w - rate * d, params, direction), memory
 
     def _loss(self, posterior: Posterior, variables: Any, tick: Tick) -> tuple[jax.Array, Any, Any, Any]:
         """The loss, its gradient, weight decay that is kept out of that, and the new statistics."""
@@ -112,16 +124,16 @@ class Train(Phase):
         return value + scale * log_prior, gradient, jax.tree.map(lambda g: scale * g, decay), stats
 
     def close(
-        self, posterior: Posterior, shared: None, chain: Member, flight: Member, tick: Tick
-    ) -> tuple[Member, dict[str, jax.Array], None]:
+        self, posterior: Posterior, shared: None, chain: Chain, flight: Flight, tick: Tick
+    ) -> tuple[Chain, dict[str, jax.Array], None]:
         mean = flight.loss / self.steps(posterior, None)
-        return Member(flight.variables, flight.memory, jnp.zeros(())), {"loss": mean}, None
+        return replace(flight, loss=jnp.zeros(())), {"loss": mean}, None
 
     def kept(self, unit: int) -> bool:
         before, off = divmod(self.units - 1 - unit, self.thin)
         return off == 0 and before < self.draws
 
     def draw(
-        self, posterior: Posterior, shared: None, chain: Member, tick: Tick
+        self, posterior: Posterior, shared: None, chain: Chain, tick: Tick
     ) -> tuple[Any, dict[str, jax.Array]]:
         return chain.variables, measured(posterior, chain.variables)

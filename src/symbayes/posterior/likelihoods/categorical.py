@@ -70,19 +70,40 @@ class Categorical:
     def marginals(self) -> Categorical:
         return self
 
+    def energies(self) -> Energies:
+        """What gives the energies of outputs, which probabilities do not tell."""
+        return Energies()
+
+
+@pytree
+@dataclass(frozen=True)
+class Energies(Categorical):
+    """The same labels, but of outputs the free energy is kept, ``-logsumexp(z)``, and not probabilities.
+
+    Inputs from elsewhere tend to have a higher one (Liu et al. 2020).
+    """
+
+    def predict(self, outputs: jax.Array) -> jax.Array:
+        return -jax.nn.logsumexp(outputs, axis=-1, keepdims=True)
+
 
 @briefly
 @dataclass(frozen=True, eq=False)
 class CategoricalPredictive(Predictive):
-    """Probabilities of every draw, shape (chain, draw, example, ..., class)."""
+    """Probabilities of every draw, shape (chain, draw, example, ..., class).
+
+    `energies` of the outputs, (chain, draw, example, ..., 1), are there if they were asked for: probabilities
+    do not tell them.
+    """
 
     kind: ClassVar[Kind] = "classes"
 
     probs: np.ndarray
+    energies: np.ndarray | None = None
 
     @property
     def arrays(self) -> dict[str, np.ndarray]:
-        return {"probs": self.probs}
+        return {"probs": self.probs} | ({} if self.energies is None else {"energies": self.energies})
 
     @property
     def every(self) -> np.ndarray:
@@ -112,6 +133,18 @@ class CategoricalPredictive(Predictive):
     def doubt(self) -> np.ndarray:
         """One minus the largest mean probability, averaged over positions: (example,)."""
         return _per_example(1 - self.mean.max(axis=-1))
+
+    @property
+    def information(self) -> np.ndarray:
+        """Mutual information of label and draw, averaged over positions: (example,), in nats."""
+        return _per_example(self.mutual_information)
+
+    @property
+    def energy(self) -> np.ndarray | None:
+        """Free energy of the outputs, averaged over draws and positions: (example,); None if not kept."""
+        return (
+            None if self.energies is None else _per_example(self.energies.mean(axis=(0, 1), dtype=np.float64))
+        )
 
     @property
     def figures(self) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from symbayes.lazy import lazily
 if TYPE_CHECKING:
     from symbayes.report.figures.agreement import predictive_comparison
     from symbayes.report.figures.calibration import coverage_curves, entropy_histogram, reliability
+    from symbayes.report.figures.canvas import as_pdf
     from symbayes.report.figures.compact import frontier, pruning_curve, sigma_histograms, unmoved
     from symbayes.report.figures.images import picture_grid, uncertain_images
     from symbayes.report.figures.landscape import barrier_curves
@@ -22,15 +23,18 @@ if TYPE_CHECKING:
         predicted_against_true,
         sorted_intervals,
     )
+    from symbayes.report.figures.rows import dots
     from symbayes.report.figures.trace import traces
 
 __getattr__, __dir__ = lazily(
     __name__,
     {
         "Predicted": "symbayes.report.figures.regression:Predicted",
+        "as_pdf": "symbayes.report.figures.canvas:as_pdf",
         "barrier_curves": "symbayes.report.figures.landscape:barrier_curves",
         "coverage_curves": "symbayes.report.figures.calibration:coverage_curves",
         "curves": "symbayes.report.figures.lines:curves",
+        "dots": "symbayes.report.figures.rows:dots",
         "entropy_histogram": "symbayes.report.figures.calibration:entropy_histogram",
         "frontier": "symbayes.report.figures.compact:frontier",
         "picture_grid": "symbayes.report.figures.images:picture_grid",
@@ -50,9 +54,11 @@ __getattr__, __dir__ = lazily(
 
 __all__ = [
     "Predicted",
+    "as_pdf",
     "barrier_curves",
     "coverage_curves",
     "curves",
+    "dots",
     "entropy_histogram",
     "frontier",
     "picture_grid",

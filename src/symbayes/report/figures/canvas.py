@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -68,6 +69,8 @@ _STYLE: dict[RcKeyType, Any] = {
     # Outlines instead of text: the same picture on every device, whatever fonts it has.
     "svg.fonttype": "path",
     "svg.hashsalt": "symbayes",
+    # Text in PDFs stays text, in a font that papers may embed.
+    "pdf.fonttype": 42,
 }
 
 
@@ -93,11 +96,31 @@ def sheet(height: float) -> Iterator[Figure]:
         yield Figure(figsize=(WIDTH, height), layout="constrained")
 
 
+_pdfs: ContextVar[dict[str, bytes] | None] = ContextVar("pdfs", default=None)
+
+
+@contextmanager
+def as_pdf() -> Iterator[dict[str, bytes]]:
+    """Within it every figure is drawn as PDF too: the mapping that it gives has them by their SVG."""
+    made: dict[str, bytes] = {}
+    token = _pdfs.set(made)
+    try:
+        yield made
+    finally:
+        _pdfs.reset(token)
+
+
 def to_svg(drawing: Figure) -> str:
     """The drawing as an SVG document; the same drawing gives the same bytes."""
     buffer = io.StringIO()
     drawing.savefig(buffer, format="svg", dpi=200, metadata={"Date": None, "Creator": None})
-    return buffer.getvalue()
+    svg = buffer.getvalue()
+    if (made := _pdfs.get()) is not None:
+        paper = io.BytesIO()
+        nothing = {"CreationDate": None, "Creator": None, "Producer": None}
+        drawing.savefig(paper, format="pdf", dpi=200, metadata=nothing)
+        made[svg] = paper.getvalue()
+    return svg
 
 
 def legend(drawing: Figure, handles: list[Any], names: list[str], columns: int = 2) -> None:

@@ -22,6 +22,7 @@ def curves(
     title: str,
     caption: str = "",
     log_y: bool = False,
+    log_x: bool = False,
 ) -> Figure:
     """One line ``(x, y)`` per name; on a logarithmic axis only positive values can be drawn."""
     dropped = 0
@@ -31,7 +32,7 @@ def curves(
         for index, (name, (x, y)) in enumerate(series.items()):
             if len(x) != len(y):
                 raise ValueError(f"curve {name!r} has {len(x)} x values for {len(y)} y values; give as many")
-            (x, y), missing = finite(x, np.where(np.asarray(y) > 0, y, np.nan) if log_y else y)
+            (x, y), missing = finite(_drawable(x, log_x), _drawable(y, log_y))
             dropped += missing
             if len(x) == 0:
                 continue
@@ -41,14 +42,20 @@ def curves(
             names.append(name)
         if not handles:
             blank(axes)
-        elif log_y:
-            axes.set_yscale("log")
-            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-            axes.yaxis.set_major_formatter("{x:g}")
-            axes.yaxis.set_minor_formatter("")
+        else:
+            for logarithmic, axis, scale in ((log_y, axes.yaxis, "y"), (log_x, axes.xaxis, "x")):
+                if logarithmic:
+                    axes.set(**{f"{scale}scale": "log"})
+                    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+                    axis.set_major_formatter("{x:g}")
+                    axis.set_minor_formatter("")
         axes.set(xlabel=shown(xlabel), ylabel=shown(ylabel))
         if len(series) > 1:
             legend(drawing, handles, names)
         svg = to_svg(drawing)
     alt = f"Line plot of {ylabel} against {xlabel} for {listed(names)}."
     return Figure(title, svg, (caption + left_out(dropped)).strip(), alt)
+
+
+def _drawable(values: np.ndarray, logarithmic: bool) -> np.ndarray:
+    return np.where(np.asarray(values) > 0, values, np.nan) if logarithmic else values

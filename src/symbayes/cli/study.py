@@ -1,0 +1,53 @@
+"""`symbayes study`: published experiments, run again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from rich.table import Table
+from tyro.conf import subcommand
+
+from symbayes.cli.groups import group
+from symbayes.cli.output import Json, Output
+from symbayes.studies import STUDIES
+from symbayes.studies.study import listed
+
+
+@dataclass(frozen=True)
+class ListStudies:
+    """List the studies: what each asks, and the paper that it follows.
+
+    Attributes:
+        json: a file to write the list to; - is the standard output.
+    """
+
+    json: Json = None
+
+    def __call__(self) -> None:
+        output = Output(self.json)
+        table = Table(
+            caption="`symbayes study NAME` runs one again; its folder has the page, the numbers and figures.",
+            caption_justify="left",
+        )
+        for column in ("name", "question", "paper"):
+            table.add_column(column)
+        for study in listed(STUDIES):
+            table.add_row(study["name"], study["title"], study["source"])
+        output.show(table)
+        output.numbers(listed(STUDIES))
+
+
+StudyCommand = group(
+    "StudyCommand",
+    "Run a published experiment again, and see its answers beside the paper's.\n\n"
+    "A study that was stopped goes on where it was when the same command is given again.\n\n"
+    "Example: symbayes study truth --preset quick",
+    [
+        Annotated[ListStudies, subcommand("list", prefix_name=False)],
+        *(
+            Annotated[study, subcommand(name, prefix_name=False, description=study.help())]
+            for name, study in STUDIES.items()
+        ),
+    ],
+)

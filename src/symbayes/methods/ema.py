@@ -1,0 +1,43 @@
+"""An exponential moving average of the weights.
+
+A network is trained, and after every step its weights go into an average that forgets
+(`methods/phases/averaging.py` has the equation); it remembers about 1 / (1 - decay) steps.  Statistics of
+normalisers are computed again for the average.
+
+Use it as a matter of course where a learning rate does not fall to zero: it costs one more copy of the
+weights, and nothing in prediction.  With several chains it gives an ensemble of averages.
+
+The statistic of every epoch is `loss`; draws also have `energy` and `log_likelihood`.
+
+References: Polyak & Juditsky (1992), Acceleration of stochastic approximation by averaging; Tarvainen &
+Valpola (2017), Mean teachers are better role models.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from symbayes.engine.method import method
+from symbayes.methods.phases import Averaging
+from symbayes.methods.training import REMEDY, Training
+from symbayes.posterior import Posterior
+from symbayes.specs import Count, Share
+
+
+@method
+class EMA(Training):
+    """An exponential moving average of the weights of one training (Polyak & Juditsky 1992).
+
+    Attributes:
+        decay: by what a weight in the average falls from one step to the next.
+    """
+
+    name: ClassVar[str] = "ema"
+    remedy: ClassVar[str] = REMEDY
+    example: ClassVar[str] = "--epochs 100 --schedule constant"
+
+    chains: Count = 1
+    decay: Share = 0.99
+
+    def phases(self, posterior: Posterior) -> tuple[Averaging]:
+        return (self.training(posterior, Averaging, draws=1, decay=self.decay, every_step=True),)

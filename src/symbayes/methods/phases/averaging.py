@@ -1,0 +1,74 @@
+"""Averages of the weights along training.
+
+With w the weights after the n-th step or epoch, their average w' is followed by
+
+    w' <- w' + a_n (w - w'),    a_n = 1 / n                  for equal weights
+                                a_n = (1 - d) / (1 - d^n)    for weights that fall by d into the past
+
+The second is an exponential moving average without its bias towards the beginning.  Nothing of it goes back
+into training.  Statistics of normalisers are not averaged, but computed again for the averaged weights.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from symbayes.engine.phase import Left, Tick, phase, static
+from symbayes.methods.phases.energies import measured
+from symbayes.methods.phases.train import Member, Train
+from symbayes.posterior import Posterior
+from symbayes.pytrees import pytree
+
+
+@pytree
+@dataclass(frozen=True)
+class Averaged(Member):
+    """A network in training, and the average of so many of its weights."""
+
+    mean: Any
+    count: Any
+
+    def taken(self, decay: Any) -> Averaged:
+        """The same with its weights in the average; `decay` is None for equal weights."""
+        count = self.count + 1
+        share = 1 / count if decay is None else (1 - decay) / (1 - decay**count)
+        mean = jax.tree.map(lambda old, w: old + share * (w - old), self.mean, self.variables["params"])
+        return replace(self, mean=mean, count=count)
+
+
+@phase
+class Averaging(Train):
+    """Training with an average of the weights: draws are of that.
+
+    Attributes:
+        decay: by what the weights fall from one to the one before; None for equal weights.
+        every_step: whether they are taken after every step, or only after every epoch.
+    """
+
+    decay: Any = None
+    every_step: bool = static(default=False)
+
+    def enter(self, posterior: Posterior, shared: None, left: Left, tick: Tick) -> Averaged:
+        member = super().enter(posterior, shared, left, tick)
+        zero = jax.tree.map(jnp.zeros_like, left.variables["params"])
+        return Averaged(member.variables, member.memory, member.loss, zero, jnp.zeros(()))
+
+    def step(self, posterior: Posterior, shared: None, flight: Averaged, tick: Tick) -> Averaged:
+        moved = super().step(posterior, shared, flight, tick)
+        return moved.taken(self.decay) if self.every_step else moved
+
+    def close(
+        self, posterior: Posterior, shared: None, chain: Averaged, flight: Averaged, tick: Tick
+    ) -> tuple[Averaged, dict[str, jax.Array], None]:
+        ended, statistics, evidence = super().close(posterior, shared, chain, flight, tick)
+        return ended if self.every_step else ended.taken(self.decay), statistics, evidence
+
+    def draw(
+        self, posterior: Posterior, shared: None, chain: Averaged, tick: Tick
+    ) -> tuple[Any, dict[str, jax.Array]]:
+        variables = posterior.with_statistics({**chain.variables, "params": chain.mean})
+        return variables, measured(posterior, variables)

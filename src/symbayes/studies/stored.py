@@ -1,0 +1,128 @@
+"""What the parts of a study found, each in a file of its own.
+
+    parts/NAME.json   settings and their checksum, what was found, when, where and how long it took
+
+A file is written at once and whole when its part is done, so a study that is stopped keeps what it has.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from symbayes import specs
+from symbayes.draws import RunError, files
+from symbayes.report.numbers import json_text
+
+FOLDER = "parts"
+
+
+@dataclass(frozen=True)
+class Result:
+    """A part that is done.
+
+    Attributes:
+        settings: of the part, as JSON.
+        sha256: checksum of the settings.
+        found: what the part found.
+        seconds: that it took, on the clock.
+        made: the date.
+        hardware: on which it was made.
+        versions: of the software.
+        warnings: of its runs.
+    """
+
+    settings: dict[str, Any]
+    sha256: str
+    found: dict[str, Any]
+    seconds: float
+    made: str
+    hardware: str
+    versions: dict[str, str]
+    warnings: dict[str, list[str]]
+
+    @classmethod
+    def of(
+        cls, settings: dict[str, Any], found: Any, seconds: float, warnings: dict[str, list[str]]
+    ) -> Result:
+        """A fresh one.  Numbers go through JSON, so that a page is the same from memory and from the file."""
+        return cls(
+            settings=settings,
+            sha256=checksum(settings),
+            found=json.loads(json_text(found)),
+            seconds=round(seconds, 1),
+            made=time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+            hardware=f"{jax.device_count()} x {jax.devices()[0].device_kind}, {platform.machine()}",
+            versions=specs.installed_versions(),
+            warnings=warnings,
+        )
+
+    def record(self) -> dict[str, Any]:
+        """As JSON."""
+        return asdict(self)
+
+
+def settings_of(part: Any, seed: int) -> dict[str, Any]:
+    """What decides the result of a part, as JSON."""
+    return json.loads(json.dumps({"seed": seed, **specs.encode(part)}))
+
+
+def checksum(settings: dict[str, Any]) -> str:
+    return files.sha256(json.dumps(settings, sort_keys=True).encode())
+
+
+def path_of(folder: Path, name: str) -> Path:
+    return folder / FOLDER / f"{name}.json"
+
+
+def seconds_before(folder: Path, name: str) -> float:
+    """What was spent on a part that was stopped."""
+    path = _spent(folder, name)
+    try:
+        return float(json.loads(path.read_text())["seconds"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0.0
+
+
+def spent(folder: Path, name: str, seconds: float) -> None:
+    """Keep how long was worked on a part that is stopped now."""
+    path = _spent(folder, name)
+    files.make_folders(path.parent)
+    files.write_json(path, {"seconds": seconds})
+
+
+def _spent(folder: Path, name: str) -> Path:
+    return folder / FOLDER / f"{name}.spent"
+
+
+def write(folder: Path, name: str, result: Result) -> None:
+    path = path_of(folder, name)
+    files.make_folders(path.parent)
+    files.write_bytes(path, json_text(result.record()).encode())
+    _spent(folder, name).unlink(missing_ok=True)
+
+
+def read(folder: Path, name: str, settings: dict[str, Any]) -> Result | None:
+    """What is there; None if nothing is.  A result of other settings is refused."""
+    path = path_of(folder, name)
+    if not path.exists():
+        return None
+    try:
+        result = Result(**json.loads(path.read_text()))
+    except (ValueError, TypeError):
+        result = None
+    if result is None or checksum(result.settings) != result.sha256:
+        raise RunError(f"{path} is damaged: restore it from a copy, or remove it to do this part again")
+    if result.sha256 != checksum(settings):
+        lines = specs.differences(result.settings, settings)
+        raise RunError(
+            f"{folder} holds the part {name} with other settings ({'; '.join(lines[:3])}): "
+            f"choose another folder with --out, or remove {path} to do it again"
+        )
+    return result

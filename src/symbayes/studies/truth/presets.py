@@ -1,0 +1,130 @@
+"""How much is done at each preset.
+
+quick is sized for two processor cores in six minutes, gpu for one H200 in eight: a gradient over all images
+takes 0.3 ms of an MLP's chain and 9 ms of LeNet's, so LeNet sees 10,000 images.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from symbayes.engine import Method
+from symbayes.methods import HMC, MALA, MCLMC, NUTS, SGHMC, SGLD, AdjustedMCLMC, DeepEnsemble
+from symbayes.methods import MicrocanonicalEnsemble as Mile
+from symbayes.studies.truth.case import Case
+
+FAMILIES = ("normal", "logistic", "mixture")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the parts of a preset are made with.
+
+    Attributes:
+        cases: the posteriors.
+        temperatures: of the sweep; one among them.
+        wider: scales of the prior, as multiples of the case's.
+        families: of the prior.
+        shifts: kinds of shifted inputs.
+        aligned_draws: the most draws that are aligned, of all chains together.
+    """
+
+    cases: tuple[Case, ...]
+    temperatures: tuple[float, ...] = (0.03, 0.1, 0.3, 1.0, 3.0)
+    wider: tuple[float, ...] = (0.25, 0.5, 1.0, 2.0)
+    families: tuple[str, ...] = FAMILIES
+    shifts: tuple[str, ...] = ("gaussian-noise", "gaussian-blur", "contrast", "dead-pixels")
+    aligned_draws: int = 200
+
+
+TINY = Settings(
+    cases=(
+        Case(
+            data="digits:examples=64,test_examples=40",
+            network="mlp",
+            hidden=(4,),
+            scale=0.5,
+            precision="float32",
+            reference=HMC(step_size=0.02, trajectory=0.06, burn_in=2, draws=6, chains=2, adapt=False),
+            sweep=HMC(step_size=0.02, trajectory=0.06, burn_in=2, draws=6, chains=2, adapt=False),
+            ensemble=DeepEnsemble(epochs=2, chains=2, batch=32),
+            samplers={"sgld": SGLD(burn_in=1, thin=1, draws=4, chains=2, batch=32)},
+        ),
+    ),
+    temperatures=(0.1, 1.0),
+    wider=(0.5, 1.0),
+    families=("normal",),
+    shifts=("gaussian-noise",),
+    aligned_draws=12,
+)
+
+QUICK = Settings(
+    cases=(
+        Case(
+            data="digits",
+            network="mlp",
+            hidden=(32,),
+            scale=0.5,
+            precision="float32",
+            reference=HMC(step_size=8e-3, trajectory=0.48, burn_in=60, draws=200, chains=4),
+            sweep=HMC(step_size=8e-3, trajectory=0.48, burn_in=40, draws=60, chains=4),
+            ensemble=DeepEnsemble(epochs=200, chains=10, learning_rate=3e-3),
+            samplers={
+                "nuts": NUTS(step_size=8e-3, burn_in=40, draws=50, chains=4, depth=6),
+                "mala": MALA(thin=200, burn_in=40, draws=50, chains=4),
+                "adjusted-mclmc": AdjustedMCLMC(trajectory=0.48, burn_in=40, draws=60, chains=4),
+                "mclmc": MCLMC(thin=100, burn_in=60, draws=60, chains=4),
+                "mile": Mile(epochs=100, thin=50, burn_in=60, draws=40, chains=4),
+                "sgld": SGLD(burn_in=200, thin=5, draws=60, chains=4),
+                "sghmc": SGHMC(burn_in=200, thin=5, draws=60, chains=4),
+                "sghmc, cyclical": SGHMC(
+                    schedule="cyclical", cycle=50, burn_in=100, thin=2, draws=40, chains=4
+                ),
+            },
+        ),
+    ),
+)
+
+
+def _on_gpu(name: str) -> tuple[Case, Case]:
+    """The MLP with all training images, and LeNet with 10,000 of them."""
+    stochastic: dict[str, Method] = {
+        "sgld": SGLD(batch=500, burn_in=30, thin=2, draws=30, chains=4),
+        "sghmc": SGHMC(batch=500, burn_in=30, thin=2, draws=30, chains=4),
+        "sghmc, cyclical": SGHMC(
+            batch=500, schedule="cyclical", cycle=20, burn_in=20, thin=1, draws=30, chains=4
+        ),
+    }
+    common: dict[str, Any] = {"precision": "bf16", "samplers": stochastic}
+    mlp = Case(
+        data=f"{name}:validation=0",
+        network="mlp",
+        hidden=(512,),
+        scale=0.2,
+        reference=HMC(step_size=6e-4, trajectory=0.15, burn_in=40, draws=80, chains=4),
+        sweep=HMC(step_size=6e-4, trajectory=0.15, burn_in=25, draws=25, chains=2),
+        ensemble=DeepEnsemble(epochs=15, chains=5, batch=500),
+        **common,
+    )
+    lenet = Case(
+        data=f"{name}:examples=10000,validation=0",
+        network="lenet",
+        hidden=(),
+        scale=0.2,
+        reference=HMC(step_size=1e-3, trajectory=0.1, burn_in=30, draws=50, chains=2),
+        sweep=HMC(step_size=1e-3, trajectory=0.1, burn_in=15, draws=15, chains=2),
+        ensemble=DeepEnsemble(epochs=30, chains=5, batch=500),
+        **common,
+    )
+    return mlp, lenet
+
+
+GPU = Settings(
+    cases=(*_on_gpu("mnist"), *_on_gpu("fashion-mnist")),
+    wider=(0.5, 1.0, 2.0),
+    shifts=("gaussian-noise", "gaussian-blur", "contrast", "dead-pixels"),
+    aligned_draws=32,
+)
+
+SETTINGS = {"tiny": TINY, "quick": QUICK, "gpu": GPU}

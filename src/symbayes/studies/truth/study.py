@@ -1,0 +1,84 @@
+"""The questions of *What are Bayesian neural network posteriors really like?* (Izmailov et al. 2021).
+
+The paper answers them with 512 TPUs; here they are asked of posteriors that one machine can draw from: an MLP
+on digits (quick), and an MLP and LeNet on MNIST and Fashion-MNIST (gpu).
+
+Reference: Izmailov, Vikram, Hoffman & Wilson (2021), What are Bayesian neural network posteriors really like?
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from symbayes.studies.part import Found, Part
+from symbayes.studies.study import Study
+from symbayes.studies.truth.averaging import Averaging
+from symbayes.studies.truth.mixing import Mixing
+from symbayes.studies.truth.presets import SETTINGS
+from symbayes.studies.truth.prior import PriorChoice
+from symbayes.studies.truth.published import SOURCE
+from symbayes.studies.truth.samplers import CEILING, Samplers
+from symbayes.studies.truth.shift import Shift
+from symbayes.studies.truth.temperature import Temperature
+
+
+@dataclass(frozen=True)
+class Truth(Study):
+    """What are Bayesian neural network posteriors really like?
+
+    Example: symbayes study truth --preset quick
+    """
+
+    name: ClassVar[str] = "truth"
+    title: ClassVar[str] = "What are Bayesian neural network posteriors really like?"
+    source: ClassVar[str] = SOURCE
+
+    def parts(self) -> Mapping[str, Part]:
+        settings = SETTINGS[self.preset]
+        alone = len(settings.cases) == 1
+        found: dict[str, Part] = {}
+        for case in settings.cases:
+            first = "" if alone else f"{case.name}."
+            found |= {
+                f"{first}averaging": Averaging(case, alone),
+                f"{first}mixing": Mixing(case, alone, settings.aligned_draws),
+                f"{first}temperature": Temperature(case, alone, settings.temperatures),
+                f"{first}prior": PriorChoice(
+                    case, alone, tuple(case.scale * wider for wider in settings.wider), settings.families
+                ),
+                f"{first}shift": Shift(case, alone, settings.shifts),
+                f"{first}samplers": Samplers(case, alone),
+            }
+        return found
+
+    def answer(self, found: Mapping[str, Found]) -> str:
+        return f"{self._chains(found)} {self._others(found)}"
+
+    def _chains(self, found: Mapping[str, Found]) -> str:
+        mixed = [numbers["mixed"] for name, numbers in found.items() if name.endswith("mixing")]
+        cold = [_cold(numbers) for name, numbers in found.items() if name.endswith("temperature")]
+        return (
+            f"HMC's chains have mixed in functions on {sum(map(bool, mixed))} of {len(mixed)} posteriors, "
+            f"and {sum(cold)} of {len(cold)} predict best at a temperature below one."
+        )
+
+    def _others(self, found: Mapping[str, Found]) -> str:
+        tables = [numbers["rows"] for name, numbers in found.items() if name.endswith("samplers")]
+        best = [min(rows, key=lambda name, rows=rows: rows[name].get("NLL", 1e9)) for rows in tables]
+        exact = [_reaches(rows) for rows in tables]
+        return (
+            f"HMC has the lowest loss of all methods on {best.count('hmc')} of {len(tables)}, and another "
+            f"method comes as close to it as one half of its own chains to the other on {sum(exact)}."
+        )
+
+
+def _cold(numbers: Found) -> bool:
+    rows = numbers["temperatures"]
+    return float(min(rows, key=lambda key: rows[key]["NLL"])) < 1
+
+
+def _reaches(rows: Mapping[str, Mapping[str, float]]) -> bool:
+    ceiling = rows.get(CEILING, {}).get("TV", 0.0)
+    return any(row.get("TV", 1.0) <= ceiling for name, row in rows.items() if name not in ("hmc", CEILING))

@@ -1,0 +1,88 @@
+"""Whether a posterior colder than one predicts better."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from symbayes.report import figures
+from symbayes.report.contents import Figure, Table
+from symbayes.studies.desk import Desk
+from symbayes.studies.part import Found
+from symbayes.studies.truth.case import Asked, gap, scores
+
+STANDARD_ERRORS = 2.0
+"""A difference in loss counts from so many of its standard errors."""
+
+
+@dataclass(frozen=True)
+class Temperature(Asked):
+    """The same HMC at several temperatures of prior and likelihood together."""
+
+    question: ClassVar[str] = "Does a cold posterior predict better?"
+    published: ClassVar[str] = (
+        "There is little evidence of a cold-posterior effect without data augmentation; tempering is not "
+        "needed."
+    )
+
+    temperatures: tuple[float, ...]
+
+    def work(self, desk: Desk) -> Found:
+        test = self.case.dataset().test
+        warm = None
+        found: dict[str, Any] = {}
+        # One first: the others are compared with it, on the same test examples.
+        for temperature in sorted(self.temperatures, key=lambda t: t != 1):
+            name = f"temperature-{temperature:g}"
+            method = self.case.swept(temperature)
+            run = self.case.drawn(desk, name, method, self.case.posterior(temperature=temperature))
+            predictive = run.predict(test.x)
+            warm = predictive if warm is None else warm
+            found[f"{temperature:g}"] = {
+                **scores(predictive, test.y),
+                **gap(predictive, warm, test.y),
+                "acceptance": float(run.draws.stats["acceptance"].mean()),
+            }
+        return {"temperatures": {key: found[key] for key in sorted(found, key=float)}}
+
+    def answer(self, found: Found) -> str:
+        rows = found["temperatures"]
+        best = min(rows, key=lambda key: rows[key]["NLL"])
+        told = (
+            f"The loss is lowest at temperature {best} ({rows[best]['NLL']:.3f} nats; {rows['1']['NLL']:.3f} "
+            "at 1)"
+        )
+        if best == "1":
+            return f"{told}: there is no cold-posterior effect."
+        clear = -rows[best]["difference"] > STANDARD_ERRORS * rows[best]["error"]
+        if not clear:
+            return f"{told}, a difference within its error: there is no clear cold-posterior effect."
+        effect = "cold-posterior" if float(best) < 1 else "warm-posterior"
+        return f"{told}, by more than two standard errors: there is a {effect} effect."
+
+    def show(self, found: Found) -> list[Table | Figure]:
+        rows = found["temperatures"]
+        t = np.array([float(key) for key in rows])
+        columns = {"accuracy": ".1%", "NLL": ".3f", "ECE": ".3f", "difference": "+.3f", "error": ".3f"}
+        columns |= {"acceptance": ".0%"}
+        table: list[Any] = [[float(key), *(row[name] for name in columns)] for key, row in rows.items()]
+        return [
+            figures.curves(
+                {"HMC": (t, np.array([row["NLL"] for row in rows.values()]))},
+                "temperature",
+                "loss (nats)",
+                f"Loss against temperature{self.titled}",
+                "One is the Bayes posterior; a minimum to its left is a cold-posterior effect.",
+                log_x=True,
+            ),
+            Table(
+                ["temperature", *columns],
+                table,
+                f"Temperature of prior and likelihood together{self.titled}; the difference in loss is to "
+                "temperature one, with its standard error over test examples.",
+                columns,
+                best={"accuracy": "higher", "NLL": "lower", "ECE": "lower"},
+            ),
+        ]

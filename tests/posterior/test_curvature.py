@@ -93,20 +93,21 @@ def blocks(whole: np.ndarray, posterior: sb.Posterior) -> np.ndarray:
 
 
 def transposed(key: jax.Array, x: jax.Array) -> Any:
-    """Kernels with their outputs first, and a convolution with channels first."""
+    """Kernels with their outputs first: of a convolution with channels first, and of every position."""
     a, b = jax.random.split(key)
-    return {"conv": jax.random.normal(a, (3, 1, 2, 2)), "dense": jax.random.normal(b, (2, 3 * 3 * 3))}
+    return {"conv": jax.random.normal(a, (3, 2, 2, 2)), "dense": jax.random.normal(b, (2, 3))}
 
 
 def apply_transposed(params: Any, x: jax.Array) -> jax.Array:
     x = jax.lax.conv_general_dilated(x.transpose(0, 3, 1, 2), params["conv"], (1, 1), "VALID")
-    return (params["dense"] @ jnp.tanh(x).reshape(len(x), -1).T).T
+    places = jax.lax.dot_general(params["dense"], jnp.tanh(x), (((1,), (1,)), ((), ())))
+    return jnp.mean(jnp.tanh(places), axis=(2, 3)).T
 
 
 NETWORKS = {
     "mlp": (sb.networks.mlp(hidden=(3,), outputs=2, activation="tanh"), (4,)),
-    "cnn": (sb.networks.cnn(channels=(2,), hidden=(3,), outputs=2, activation="tanh"), (4, 4, 1)),
-    "own": (sb.networks.from_functions(transposed, apply_transposed), (4, 4, 1)),
+    "cnn": (sb.networks.cnn(channels=(2,), hidden=(3,), outputs=2, activation="tanh"), (4, 4, 2)),
+    "own": (sb.networks.from_functions(transposed, apply_transposed), (4, 4, 2)),
     "resnet": (sb.networks.resnet18(outputs=2, width=1, activation="tanh"), (8, 8, 1)),
 }
 
@@ -166,48 +167,43 @@ def test_kronecker_factors_of_many_examples_and_positions() -> None:
 
 def by_hand(name: str, key: str, posterior: sb.Posterior, variables: Any) -> np.ndarray:
     """A (x) G / M of a kernel whose layer's inputs and slopes are written out for this network."""
-    x, y = posterior.train.x, posterior.train.y
-    params = variables["params"]
-    inputs = np.asarray(x)[..., 0]
+    x, params = np.asarray(posterior.train.x), variables["params"]
     if name == "cnn":
-        padded, window, (h, w) = np.pad(inputs, ((0, 0), (1, 1), (1, 1))), 3, (4, 4)
-        conv = params["conv1"]["kernel"], params["conv1"]["bias"]
-        cut = "nhwij,ijo->nhwo"
+        padded, window, side = np.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0))), 3, 4
     else:
-        padded, window, (h, w) = inputs, 2, (3, 3)
-        conv = params["conv"][:, 0], jnp.zeros(3)
-        cut = "nhwij,oij->nhwo"
-    patches = np.stack(
-        [padded[:, i : i + window, j : j + window] for i in range(h) for j in range(w)], axis=1
-    ).reshape(len(x), h, w, window, window)
+        padded, window, side = x, 2, 3
+    places = [(i, j) for i in range(side) for j in range(side)]
+    patches = np.stack([padded[:, i : i + window, j : j + window] for i, j in places], axis=1)
 
     def layers(shift: dict[str, jax.Array]) -> tuple[jax.Array, dict[str, jax.Array]]:
-        kernel = conv[0][:, :, 0] if name == "cnn" else conv[0]
-        first = jnp.einsum(cut, patches, kernel) + conv[1] + shift["first"]
         if name == "own":
-            middle = jnp.tanh(first).transpose(0, 3, 1, 2).reshape(len(x), -1)
-            return middle @ params["dense"].T + shift["last"], {"last": middle}
-        pooled = jnp.tanh(first).reshape(len(x), 2, 2, 2, 2, 2).max(axis=(2, 4)).reshape(len(x), -1)
-        hidden = pooled @ params["hidden1"]["kernel"] + params["hidden1"]["bias"] + shift["middle"]
-        ends = jnp.tanh(hidden) @ params["head"]["kernel"] + params["head"]["bias"] + shift["last"]
-        return ends, {"middle": pooled, "last": jnp.tanh(hidden)}
+            first = jnp.einsum("nthwc,ochw->nto", patches, params["conv"]) + shift["first"]
+            last = jnp.tanh(first) @ params["dense"].T + shift["last"]
+            return jnp.mean(jnp.tanh(last), axis=1), {"last": jnp.tanh(first)}
+        first = jnp.einsum("nthwc,hwco->nto", patches, params["conv1"]["kernel"]) + shift["first"]
+        middle = jnp.tanh(first + params["conv1"]["bias"]).reshape(len(x), 2, 2, 2, 2, 2).max(axis=(2, 4))
+        middle = middle.reshape(len(x), 1, -1)
+        hidden = middle @ params["hidden1"]["kernel"] + params["hidden1"]["bias"] + shift["middle"]
+        last = jnp.tanh(hidden)
+        ends = last @ params["head"]["kernel"] + params["head"]["bias"] + shift["last"]
+        return ends[:, 0], {"middle": middle, "last": last}
 
-    zeros = {"first": jnp.zeros((len(x), h, w, conv[1].size)), "last": jnp.zeros((len(x), 2))}
+    shapes = {"first": (side**2, 3), "last": (side**2, 2)}
     if name == "cnn":
-        zeros["middle"] = jnp.zeros((len(x), 3))
+        shapes = {"first": (side**2, 2), "middle": (1, 3), "last": (1, 2)}
+    zeros = {place: jnp.zeros((len(x), *shape)) for place, shape in shapes.items()}
     value, pull, seen = jax.vjp(layers, zeros, has_aux=True)
-    np.testing.assert_allclose(value, posterior.network.apply(variables, x), atol=1e-4)
+    np.testing.assert_allclose(value, posterior.network.apply(variables, jnp.asarray(x)), atol=1e-4)
     place = {"conv1/kernel": "first", "conv": "first", "hidden1/kernel": "middle"}.get(key, "last")
-    a = patches.reshape(-1, window**2) if place == "first" else np.asarray(seen[place])
-    second = jax.vmap(jax.hessian(lambda o, t: -posterior.likelihood.log_prob(o[None], t[None])[0]))(value, y)
-    vectors = np.linalg.eigh(np.asarray(second, np.float64))
-    roots = (vectors[1] * np.sqrt(np.maximum(vectors[0], 0))[:, None]).astype(np.float32)
-    g = np.concatenate(
-        [np.asarray(pull(jnp.asarray(roots[:, :, r]))[0][place]).reshape(len(a), -1) for r in range(2)]
-    )
+    # Rows in the order of the kernel's axes.
+    cut = patches.transpose(0, 1, 4, 2, 3) if name == "own" else patches
+    a = cut.reshape(len(x) * side**2, -1) if place == "first" else np.asarray(seen[place])
+    a = a.reshape(-1, a.shape[-1])
+    root = np.asarray(posterior.likelihood.curvature_root(value))
+    pulled = [pull(jnp.asarray(root[..., r]))[0][place] for r in range(root.shape[-1])]
+    g = np.concatenate([np.asarray(one).reshape(len(a), -1) for one in pulled])
     of_inputs, of_outputs = a.T @ a / len(a), g.T @ g
-    pair = (of_outputs, of_inputs) if name == "own" else (of_inputs, of_outputs)
-    return np.kron(*pair)
+    return np.kron(of_outputs, of_inputs) if name == "own" else np.kron(of_inputs, of_outputs)
 
 
 def test_kernels_are_found_in_the_program() -> None:

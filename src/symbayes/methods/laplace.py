@@ -34,7 +34,8 @@ from symbayes.draws.forward import Kind
 from symbayes.engine.method import method
 from symbayes.engine.phase import Phase
 from symbayes.methods.phases.curvature import Curvature, Form, Precision
-from symbayes.methods.phases.sample import Middle, Sample
+from symbayes.methods.phases.middle import Middle
+from symbayes.methods.phases.sample import Sample
 from symbayes.methods.training import REMEDY, Training
 from symbayes.posterior import Posterior
 from symbayes.specs import Count, Natural, require

@@ -55,27 +55,3 @@ class Sample(Phase):
         if self.statistics:
             variables = posterior.with_statistics(variables)
         return variables, measured(posterior, variables)
-
-
-@phase
-class Middle(Phase):
-    """One draw: the mean of the distribution."""
-
-    @property
-    def units(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return 1
-
-    def enter(self, posterior: Posterior, shared: None, left: Left, tick: Tick) -> Fitted:
-        return Fitted(left.variables, left.distribution)
-
-    def gradients_per_step(self, posterior: Posterior) -> float:
-        return PASS
-
-    def kept(self, unit: int) -> bool:
-        return True
-
-    def draw(
-        self, posterior: Posterior, shared: None, chain: Fitted, tick: Tick
-    ) -> tuple[Any, dict[str, jax.Array]]:
-        variables = chain.distribution.mean
-        return variables, measured(posterior, variables)

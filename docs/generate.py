@@ -16,7 +16,7 @@ import symbayes as sb
 from symbayes.engine import Method
 from symbayes.evaluate import METRICS, Metric
 from symbayes.evaluate.metric import NEEDS
-from symbayes.methods.phases import schedules, train
+from symbayes.methods.phases import schedules, stopping, train
 from symbayes.methods.training import Training
 
 DOCS = Path(__file__).parent
@@ -57,7 +57,7 @@ Chains begin at the network's own initialisation. `run(..., start=...)` takes
 def _training() -> str:
     """What all methods that train have in common, told once."""
     parts, references = ["## Training"], []
-    for module in (train, schedules):
+    for module in (train, schedules, stopping):
         body, more = _without_references(inspect.getdoc(module) or "")
         parts += [_headed(body), body.partition("\n\n")[2]]
         references += more

@@ -148,3 +148,13 @@ def test_the_mean_is_trained_before_or_comes_from_a_start(tiny: sb.Posterior) ->
     assert [phase.units for phase in method.phases(tiny)] == [3, 2, 50]
     assert [phase.units for phase in method.started().phases(tiny)] == [0, 2, 50]
     assert trees.size(tiny.init(jax.random.key(0))) == 460
+
+
+def test_a_run_names_the_parameters_that_all_examples_share(tiny: sb.Posterior) -> None:
+    assert sb.MeanField().notes(tiny) == []
+    network = sb.networks.transformer(outputs=2, vocabulary=9, width=4, heads=1, layers=1, hidden=4)
+    tokens = sb.data.Examples(np.zeros((6, 3), np.int32), np.zeros(6, np.int32))
+    posterior = sb.Posterior(network, sb.likelihoods.Categorical(), sb.priors.Normal(1.0), tokens)
+    (sentence,) = sb.MeanField(batch=4).notes(posterior)
+    assert sentence == "drawn once for all examples of a mini-batch: embedding"
+    assert sb.MeanField(batch=4, estimator="shared").notes(posterior) == []

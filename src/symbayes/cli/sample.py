@@ -130,7 +130,8 @@ def _draw(
     if not crew.leads:
         return None
     output.line(draws)
-    for sentence in method.tell({} if draws.origin is None else draws.origin.traces):
+    traces = {} if draws.origin is None else draws.origin.traces
+    for sentence in (*method.resolve(posterior).notes(posterior), *method.tell(traces)):
         output.line(sentence)
     return (store, Report.of({store.name: store}, target.dataset())) if draws.segments else None
 

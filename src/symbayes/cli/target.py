@@ -14,7 +14,7 @@ from symbayes import data, networks
 from symbayes.cli.options import default, some_words
 from symbayes.posterior import Posterior, likelihoods, priors
 from symbayes.posterior.likelihoods import Likelihood
-from symbayes.posterior.posterior import Precision, Tempers
+from symbayes.posterior.posterior import COPIES, Precision, Tempers
 from symbayes.posterior.priors import Prior
 from symbayes.specs import require, require_positive
 
@@ -62,6 +62,9 @@ class Target:
         noise_spread: standard deviation of the logarithm of a learned noise under that prior.
         temperature: one is the Bayes posterior, below one a cold posterior.
         tempers: what the temperature divides: the whole log posterior, or the log likelihood only.
+        augment: how training images are changed at random, one after the other: flip (left to right), crop
+            (out of a black margin), shift (the edge repeated). Mini-batches draw it afresh.
+        copies: augmented forms of every image that a gradient over all data takes.
         precision: precision of the matrix products in gradients, where the hardware has a choice.
         chunk: examples in memory at once in a full-batch gradient.
     """
@@ -81,6 +84,8 @@ class Target:
     noise_spread: Annotated[float | None, default(f"{SPREAD}")] = None
     temperature: float = 1.0
     tempers: Tempers = "posterior"
+    augment: Annotated[tuple[str, ...], some_words("NAME")] = ()
+    copies: int = COPIES
     precision: Precision = "float32"
     chunk: Annotated[int | None, default("what fits")] = None
 
@@ -102,6 +107,8 @@ class Target:
             temperature=self.temperature,
             tempers=self.tempers,
             precision=self.precision,
+            augmentation=self.augment,
+            copies=self.copies,
             chunk=self.chunk,
             mesh=mesh,
         )

@@ -104,6 +104,10 @@ class Method:
         """How its draws predict; most do by a plain forward pass."""
         return "plain"
 
+    def notes(self, posterior: Posterior) -> list[str]:
+        """What it does with this posterior that a user should know, in sentences; recorded with the run."""
+        return []
+
     def tell(self, traces: Mapping[str, np.ndarray]) -> list[str]:
         """What the run found of itself, such as a step size, in sentences for the user."""
         return []

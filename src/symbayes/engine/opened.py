@@ -107,7 +107,8 @@ class Opened:
         recorded, train = self.config["posterior"], data.load(name).train
         if train.checksum() != self.train_checksum:
             raise RunError(f"{self.path} was conditioned on other examples than those of {name} here")
-        settings = {key: recorded[key] for key in ("temperature", "tempers", "precision", "chunk")}
+        names = ("temperature", "tempers", "precision", "augmentation", "copies", "chunk")
+        settings = {key: recorded[key] for key in names if key in recorded}
         return Posterior(self.network, self.likelihood, self.prior, train, **settings)
 
     @functools.cached_property

@@ -116,6 +116,8 @@ class Phase:
 
     units: int
     batch: int | None = None
+    validation: Any = None
+    """Validation data, if it looks at them: leaves, whose checksum is recorded with the run."""
 
     def begin(self, posterior: Posterior, left: Left, tick: Tick) -> Shared:
         """What all chains have in common, when the phase begins; the key is the phase's own."""

@@ -32,8 +32,10 @@ def configuration(
     return {
         "format": 2,
         "method": specs.encode(method),
+        "notes": method.notes(posterior),
         "forward": method.forward,
         "posterior": posterior.describe(),
+        "validation": _validation(phases, posterior),
         "seed": seed,
         "start": None if start is None else _start_fingerprint(start),
         "keep": keep,
@@ -46,13 +48,21 @@ def configuration(
     }
 
 
+def _validation(phases: Sequence[Phase], posterior: Posterior) -> dict[str, Any] | None:
+    """Of the validation data, where some phase looks at them."""
+    examples = posterior.validation
+    if examples is None or all(phase.validation is None for phase in phases):
+        return None
+    return {"examples": len(examples), "sha256": examples.checksum()}
+
+
 def agreed(config: dict[str, Any], mesh: Mesh | None, store: Any, block_steps: int | None) -> dict[str, Any]:
     """What all processes of a run must have in common, by the names that a user has for it."""
     posterior = {key: value for key, value in config["posterior"].items() if key != "train"}
     return {
         "the method": [config["method"], config["units"], block_steps],
         "the seed": config["seed"],
-        "the data": config["posterior"]["train"],
+        "the data": [config["posterior"]["train"], config["validation"]],
         "the posterior": posterior,
         "the start": config["start"],
         "the observers": [config["observers"], config["keep"]],

@@ -14,6 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from symbayes.evaluate.metric import NEEDS, OF_THE_PREDICTIVE, Kind, Metric, Need
 from symbayes.evaluate.table.calibration import CALIBRATION
 from symbayes.evaluate.table.closeness import CLOSENESS
+from symbayes.evaluate.table.conformal import CONFORMAL
 from symbayes.evaluate.table.detection import DETECTION
 from symbayes.evaluate.table.regression import REGRESSION
 from symbayes.evaluate.table.scores import SCORES, SELECTION
@@ -24,6 +25,7 @@ METRICS: tuple[Metric, ...] = (
     *SCORES,
     *CALIBRATION,
     *REGRESSION,
+    *CONFORMAL,
     *SELECTION,
     *UNCERTAINTY,
     *CLOSENESS,

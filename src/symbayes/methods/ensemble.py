@@ -18,12 +18,12 @@ from typing import ClassVar
 
 from symbayes.engine.method import method
 from symbayes.methods.phases import Train
-from symbayes.methods.training import REMEDY, Training
+from symbayes.methods.training import REMEDY, StoppableTraining
 from symbayes.posterior import Posterior
 
 
 @method
-class DeepEnsemble(Training):
+class DeepEnsemble(StoppableTraining):
     """An ensemble of networks trained from scratch (Lakshminarayanan et al. 2017), each a mode.
 
     Attributes:
@@ -35,4 +35,4 @@ class DeepEnsemble(Training):
     example: ClassVar[str] = "--epochs 300 --chains 10 --learning-rate 3e-3"
 
     def phases(self, posterior: Posterior) -> tuple[Train]:
-        return (self.training(posterior, draws=1),)
+        return (self.stoppable(posterior, draws=1),)

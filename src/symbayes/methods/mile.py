@@ -30,7 +30,7 @@ import numpy as np
 from symbayes.engine.method import method
 from symbayes.engine.phase import Phase
 from symbayes.methods.phases.microcanonical import judged, microcanonical
-from symbayes.methods.training import REMEDY, Training
+from symbayes.methods.training import REMEDY, StoppableTraining
 from symbayes.posterior import Posterior
 from symbayes.specs import Count, Natural, require
 
@@ -39,7 +39,7 @@ AIM, LAST = 0.5, 0.1
 
 
 @method
-class MicrocanonicalEnsemble(Training):
+class MicrocanonicalEnsemble(StoppableTraining):
     """Microcanonical Langevin ensembles (Sommer et al. 2025): many modes, each with biased draws around it.
 
     Attributes:
@@ -77,7 +77,7 @@ class MicrocanonicalEnsemble(Training):
             length=None,
             aims=(AIM, LAST),
         )
-        return self.training(posterior), *chains
+        return self.stoppable(posterior), *chains
 
     def tell(self, traces: Mapping[str, np.ndarray]) -> list[str]:
         variance = float(traces["energy_variance"][:, self.burn_in :].mean())

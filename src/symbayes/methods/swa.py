@@ -23,13 +23,13 @@ from symbayes.engine.method import method
 from symbayes.engine.phase import Phase
 from symbayes.methods.phases import Averaging, Train
 from symbayes.methods.phases.train import Optimizer
-from symbayes.methods.training import REMEDY, Training
+from symbayes.methods.training import REMEDY, StoppableTraining
 from symbayes.posterior import Posterior
 from symbayes.specs import Count, Natural, Part, Positive, require
 
 
 @method
-class SWA(Training):
+class SWA(StoppableTraining):
     """Stochastic weight averaging (Izmailov et al. 2018): the mean of the last weights of one training.
 
     Attributes:
@@ -60,7 +60,7 @@ class SWA(Training):
         return self._trained(posterior), self.training(posterior, Averaging, draws=1, **self._taking())
 
     def _trained(self, posterior: Posterior) -> Train:
-        return self.training(posterior, rate=self.rate(floor=self.plateau))
+        return self.stoppable(posterior, rate=self.rate(floor=self.plateau))
 
     def _taking(self) -> dict[str, Any]:
         """Settings of the phase in which weights are taken."""

@@ -26,6 +26,7 @@ from symbayes.engine.method import method
 from symbayes.engine.phase import Phase
 from symbayes.methods.phases import Collect, Sample
 from symbayes.methods.swa import SWA
+from symbayes.methods.training import Training
 from symbayes.posterior import Posterior
 from symbayes.specs import Count, require
 
@@ -53,9 +54,9 @@ class SWAG(SWA):
             self.collect > 1 and self.rank > 1, "a spread takes two: use a collect and a rank of at least 2"
         )
 
-    def resolve(self, posterior: Posterior) -> SWAG:
-        batch = min(self.batch, posterior.size)
-        return dataclasses.replace(self, batch=batch, rank=min(self.rank, self.collect))
+    def resolve(self, posterior: Posterior) -> Training:
+        fewer = dataclasses.replace(self, rank=min(self.rank, self.collect))
+        return super(SWAG, fewer).resolve(posterior)
 
     def phases(self, posterior: Posterior) -> tuple[Phase, ...]:
         collect = self.training(posterior, Collect, rank=self.rank, **self._taking())

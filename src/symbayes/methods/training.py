@@ -5,11 +5,16 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, TypeVar
 
+import jax
+import numpy as np
+
 from symbayes.engine.method import Method, method
 from symbayes.methods.phases.schedules import Rate, Schedule
+from symbayes.methods.phases.stopping import StoppedTraining
 from symbayes.methods.phases.train import Optimizer, Train
 from symbayes.posterior import Posterior
-from symbayes.specs import Amount, Count, Part, Positive, require
+from symbayes.posterior.numerics import Chunks
+from symbayes.specs import Amount, Count, Natural, Part, Positive, require
 
 T = TypeVar("T", bound=Train)
 
@@ -75,3 +80,33 @@ class Training(Method):
             "warmup": self.warmup,
         }
         return Rate.of(**(settings | changes))
+
+
+@method
+class StoppableTraining(Training):
+    """What methods have in common that train to an end which validation data may bring earlier.
+
+    Attributes:
+        patience: epochs without a lower loss on validation data after which a member stops, and is what it
+            was at its best; 0 trains to the end.
+    """
+
+    patience: Natural = 0
+
+    def resolve(self, posterior: Posterior) -> Training:
+        require(
+            self.patience == 0 or posterior.validation is not None,
+            "patience is with validation data: make the posterior with some, or leave patience at 0",
+        )
+        return super().resolve(posterior)
+
+    def stoppable(self, posterior: Posterior, **changes: Any) -> Train:
+        """The phase that trains, without draws, and stops early if there is patience."""
+        if not self.patience:
+            return self.training(posterior, **changes)
+        examples = posterior.validation
+        assert examples is not None, "resolve the method first"
+        chunks = Chunks.cut(np.asarray(examples.x), np.asarray(examples.y), posterior.chunk)
+        validation = jax.tree.map(np.asarray, chunks)
+        watched = {"validation": validation, "patience": self.patience}
+        return self.training(posterior, StoppedTraining, **watched, **changes)

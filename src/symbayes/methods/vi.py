@@ -25,9 +25,10 @@ import numpy as np
 from symbayes.engine.method import method
 from symbayes.engine.phase import Phase
 from symbayes.methods.phases import Variational
-from symbayes.methods.phases.variational import Estimator, SampleWithBound
+from symbayes.methods.phases.variational import SampleWithBound, sampled_once
 from symbayes.methods.training import REMEDY, Training
 from symbayes.posterior import Posterior
+from symbayes.posterior.numerics.noise import Estimator
 from symbayes.specs import Count, Natural, Part, Positive
 
 
@@ -41,7 +42,9 @@ class MeanField(Training):
         train: epochs before these, in which the mean alone is trained; none where a start is given.
         scale: standard deviation of every weight when the fit begins.
         kl_warmup: share of the fit in which the divergence from the prior first rises to its full weight.
-        estimator: how the weights' noise is drawn: shared by all examples of a mini-batch.
+        estimator: how the weights' noise is drawn: local, for each example at the outputs of dense layers and
+            by signs where it meets weights more than once; flipout, by signs everywhere; or shared by all
+            examples of a mini-batch, with the most variance.
         draws: draws of each chain.
     """
 
@@ -56,7 +59,7 @@ class MeanField(Training):
     train: Natural = 0
     scale: Positive = 0.02
     kl_warmup: Part = 0.0
-    estimator: Estimator = "shared"
+    estimator: Estimator = "local"
     draws: Count = 50
 
     def started(self) -> MeanField:
@@ -71,6 +74,12 @@ class MeanField(Training):
             estimator=self.estimator,
         )
         return train, fit, SampleWithBound(units=self.draws)
+
+    def notes(self, posterior: Posterior) -> list[str]:
+        once = sampled_once(posterior, self.batch, self.estimator)
+        if not once or self.estimator == "shared":
+            return []
+        return [f"drawn once for all examples of a mini-batch: {', '.join(once)}"]
 
     def tell(self, traces: Mapping[str, np.ndarray]) -> list[str]:
         bounds = ", ".join(f"{bound:,.1f}" for bound in traces["elbo"][:, -1])

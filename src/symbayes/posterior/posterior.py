@@ -15,10 +15,9 @@ sampler that accepts by it stays exact whatever its gradients are, as long as th
 from __future__ import annotations
 
 import copy
-import functools
 import math
-from collections.abc import Callable
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -28,30 +27,19 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from symbayes import specs, trees
 from symbayes.brief import brief
 from symbayes.data import Examples
+from symbayes.data.augmentations import augmented, require_augmentable
 from symbayes.networks import Network
 from symbayes.networks.session import recorded
-from symbayes.networks.statistics import BATCH, batch_statistics, has_statistics, momenta_of
 from symbayes.posterior.checks import require_examples
 from symbayes.posterior.likelihoods import Likelihood, Predictive
-from symbayes.posterior.numerics import (
-    Chunks,
-    chains_at_once,
-    compensated,
-    fitting_chunk,
-    in_bfloat16,
-    in_groups,
-    quick_convolutions,
-    spread,
-)
+from symbayes.posterior.minibatches import AUGMENTED, MATMUL, Minibatches, Precision, Tempers, Variables
+from symbayes.posterior.numerics import Chunks, compensated, fitting_chunk, spread
 from symbayes.posterior.prediction import predict
 from symbayes.posterior.priors import Prior
-from symbayes.specs import require, require_kind, require_positive
+from symbayes.specs import require, require_counts, require_kind, require_positive
 
-Tempers = Literal["posterior", "likelihood"]
-Variables = dict[str, Any]
-
-Precision = Literal["float32", "tf32", "bf16"]
-MATMUL = {"float32": "float32", "tf32": "tensorfloat32", "bf16": "float32"}
+COPIES = 4
+"""Augmented forms of every example that a density over all data takes, if not told otherwise."""
 
 GROUPS = 64
 """Terms into which the log likelihood of a chunk is summed."""
@@ -61,19 +49,16 @@ FRESH = 2**32 - 1
 
 
 @jax.tree_util.register_pytree_with_keys_class
-class Posterior:
-    """Network, likelihood, prior, training data (and validation data), and temperature."""
+class Posterior(Minibatches):
+    """Network, likelihood, prior, training data (and validation data), and temperature.
 
-    network: Network
-    likelihood: Likelihood
-    prior: Prior
-    chunks: Chunks
+    `augmentation` names ways in which images are changed at random: flip, crop, shift.  It changes the
+    density: the log likelihood of an example is the mean over its augmented forms.  Mini-batches draw them
+    afresh; over all data, each example has `copies` of them that stay the same.
+    """
+
     validation: Examples | None
-    temperature: jax.Array
-    tempers: Tempers
-    precision: Precision
-    size: int
-    mesh: Mesh | None
+    copies: int
     _checksum: str | None = None
 
     def __init__(
@@ -87,6 +72,8 @@ class Posterior:
         temperature: float = 1.0,
         tempers: Tempers = "posterior",
         precision: Precision = "float32",
+        augmentation: Sequence[str] = (),
+        copies: int = COPIES,
         chunk: int | None = None,
         mesh: Mesh | None = None,
     ) -> None:
@@ -109,6 +96,11 @@ class Posterior:
                 f"the training data have inputs of shape {shapes[0]}, "
                 f"but the validation data have inputs of shape {shapes[1]}",
             )
+        require(
+            not isinstance(augmentation, str), f"augmentation is a list of names, as in [{augmentation!r}]"
+        )
+        require_counts(copies=copies)
+        require_augmentable(augmentation, tuple(train.x.shape[1:]))
         self.network = network
         x, y = np.asarray(train.x), np.asarray(train.y)
         params = jax.eval_shape(network.init, jax.random.key(0), x[:1])["params"]
@@ -118,26 +110,30 @@ class Posterior:
         self.temperature = jnp.float32(temperature)
         self.tempers = tempers
         self.precision = precision
+        self.augmentation = tuple(augmentation)
+        self.copies = copies if augmentation else 1
         self.size = len(train)
         self.mesh = None
-        chunk = chunk or fitting_chunk(network, x)
+        chunk = chunk or max(1, fitting_chunk(network, x) // self.copies)
         if mesh is None:
-            self.chunks = Chunks.cut(x, y, chunk)
+            self.chunks = Chunks.cut(x, y, chunk, numbered=bool(augmentation))
         else:
             self._spread(Examples(x, y), chunk, mesh)
 
     def tree_flatten_with_keys(self) -> tuple[tuple[tuple[Any, Any], ...], tuple[Any, ...]]:
-        # Validation data stay out: no compiled program needs them, and with them it would be another one.
+        # Validation data stay out: a phase that needs them has them, and other programs would be others.
         names = ("likelihood", "prior", "chunks", "temperature")
         children = tuple((jax.tree_util.GetAttrKey(name), getattr(self, name)) for name in names)
-        return children, (self.network, self.tempers, self.precision, self.size, self.mesh)
+        static = (self.tempers, self.precision, self.augmentation, self.copies, self.size, self.mesh)
+        return children, (self.network, *static)
 
     @classmethod
     def tree_unflatten(cls, static: tuple[Any, ...], children: Any) -> Posterior:
         self = object.__new__(cls)
         self.likelihood, self.prior, self.chunks, self.temperature = children
         self.validation = None
-        self.network, self.tempers, self.precision, self.size, self.mesh = static
+        self.network, self.tempers, self.precision, self.augmentation, *rest = static
+        self.copies, self.size, self.mesh = rest
         return self
 
     def __repr__(self) -> str:
@@ -155,7 +151,8 @@ class Posterior:
         changed = copy.copy(self)
         if self.chunks.mask.shape[1] % multiple:
             train = jax.tree.map(np.asarray, self.train)
-            changed.chunks = Chunks.cut(train.x, train.y, self.chunk, multiple)
+            numbered = bool(self.augmentation)
+            changed.chunks = Chunks.cut(train.x, train.y, self.chunk, multiple, numbered=numbered)
         return changed
 
     def spread(self, mesh: Mesh) -> Posterior:
@@ -176,7 +173,7 @@ class Posterior:
 
         # From here on no process may have all examples.
         self._checksum = train.checksum()
-        self.chunks = Chunks.spread(train.x, train.y, chunk, mesh)
+        self.chunks = Chunks.spread(train.x, train.y, chunk, mesh, numbered=bool(self.augmentation))
         rest = (self.likelihood, self.prior, self.temperature)
         self.likelihood, self.prior, self.temperature = jax.tree.map(copied, rest)
         self.mesh = mesh
@@ -185,16 +182,6 @@ class Posterior:
     def chunk(self) -> int:
         """Examples in a chunk, but for what is added to share it among devices."""
         return math.ceil(self.size / self.chunks.mask.shape[0])
-
-    @property
-    def likelihood_weight(self) -> jax.Array:
-        """What multiplies the log likelihood in the log density."""
-        return 1 / self.temperature
-
-    @property
-    def prior_weight(self) -> jax.Array | float:
-        """What multiplies the log prior in the log density."""
-        return 1 / self.temperature if self.tempers == "posterior" else 1.0
 
     def init(self, key: jax.Array) -> Variables:
         """Fresh variables of the network for this data."""
@@ -214,11 +201,26 @@ class Posterior:
 
     def measured_terms(self, variables: Variables) -> jax.Array:
         """`likelihood_terms` that nothing is derived from: under vmap, of as many chains at once as fit."""
-        return self._for_many(Posterior.likelihood_terms, self.chunk)(self, variables)
+        return self._for_many(Posterior.likelihood_terms, self.chunk * self.copies)(self, variables)
 
     def _terms(self, apply: Callable[..., jax.Array], variables: Variables, chunk: Chunks) -> jax.Array:
-        each = chunk.mask * self.likelihood.log_prob(apply(variables, chunk.x), chunk.y)
+        each = chunk.mask * self._log_probs(apply, variables, chunk)
         return jnp.sum(jnp.pad(each, (0, -each.size % GROUPS)).reshape(GROUPS, -1), axis=1)
+
+    def _log_probs(self, apply: Callable[..., jax.Array], variables: Variables, chunk: Chunks) -> jax.Array:
+        """The log likelihood of every example, of its fixed augmented copies the mean."""
+
+        def of(x: jax.Array) -> jax.Array:
+            return self.likelihood.log_prob(apply(variables, x), chunk.y)
+
+        def of_copy(number: jax.Array) -> jax.Array:
+            own = jax.random.fold_in(jax.random.key(AUGMENTED), number)
+            keys = jax.vmap(lambda example: jax.random.fold_in(own, example))(chunk.number)
+            return of(augmented(self.augmentation, keys, chunk.x))
+
+        if not self.augmentation:
+            return of(chunk.x)
+        return jnp.mean(jax.lax.map(of_copy, jnp.arange(self.copies)), axis=0)
 
     def log_density(self, variables: Variables) -> jax.Array:
         """The tempered log density over all data."""
@@ -235,7 +237,7 @@ class Posterior:
 
         These are `likelihood_terms` only where the gradient's precision is float32 too, and then to rounding.
         """
-        return self._for_many(Posterior._gradient_and_terms, self.chunk)(self, variables)
+        return self._for_many(Posterior._gradient_and_terms, self.chunk * self.copies)(self, variables)
 
     def _gradient_and_terms(self, variables: Variables) -> tuple[Any, jax.Array]:
         apply = self._for_gradients(self.network.apply)
@@ -263,16 +265,18 @@ class Posterior:
         )
         return gradient, terms.ravel()
 
-    def _for_gradients(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        function = quick_convolutions(function)
-        return in_bfloat16(function) if self.precision == "bf16" else function
+    def mean_loss(self, variables: Variables, examples: Chunks) -> jax.Array:
+        """The mean negative log likelihood of other examples, such as validation data, as they are."""
+        size = examples.mask.shape[1]
+        return self._for_many(Posterior._mean_loss, size)(self, variables, examples)
 
-    def _for_many(self, function: Callable[..., Any], examples: int) -> Callable[..., Any]:
-        """`function` of so many examples, under vmap of as many chains at once as is quick and fits."""
-        if self.mesh is not None and self.mesh.shape["chain"] > 1:
-            return function  # Every device has chains of its own to do.
-        shape, dtype = self.chunks.x.shape[2:], self.chunks.x.dtype
-        return in_groups(function, chains_at_once(self.network, shape, dtype, examples))
+    def _mean_loss(self, variables: Variables, examples: Chunks) -> jax.Array:
+        def total(chunk: Chunks) -> jax.Array:
+            outputs = self.network.apply(variables, chunk.x)
+            return jnp.sum(chunk.mask * self.likelihood.log_prob(outputs, chunk.y))
+
+        with jax.default_matmul_precision("float32"):
+            return -jnp.sum(jax.lax.map(total, examples)) / jnp.sum(examples.mask)
 
     def difference_terms(
         self, new: Any, old: Any, new_likelihood: jax.Array, old_likelihood: jax.Array
@@ -285,95 +289,6 @@ class Posterior:
         prior = jax.tree.leaves(self.prior.log_ratio(new, old))
         likelihood = self.likelihood_weight * (new_likelihood - old_likelihood)
         return [likelihood, *(self.prior_weight * term for term in prior)]
-
-    def minibatch_log_density(
-        self, variables: Variables, rows: jax.Array, key: jax.Array, *, prior: bool = True
-    ) -> tuple[jax.Array, dict[str, Any]]:
-        """An unbiased estimate of the log density from some rows, in training mode; and the new
-        statistics.
-
-        ``N/B sum_{i in rows} log p(y_i | w) + log p(w)``, tempered, for B rows drawn evenly; without the
-        second term where the prior is left out.
-        """
-        apply = self.network.apply_train
-        likelihood, stats = self._minibatch_likelihood(apply, variables, rows, key)
-        if not prior:
-            return likelihood, stats
-        return likelihood + self.prior_weight * self.prior.log_density(variables["params"]), stats
-
-    def _minibatch_likelihood(
-        self, outputs: Callable[..., Any], arguments: Any, rows: jax.Array, key: jax.Array
-    ) -> tuple[jax.Array, Any]:
-        x, y = spread.taken(self.mesh, self.chunks, rows)
-        with jax.default_matmul_precision(MATMUL[self.precision]):
-            made, stats = self._for_gradients(outputs)(arguments, x, key)
-        return self.likelihood_weight * self.size * jnp.mean(self.likelihood.log_prob(made, y)), stats
-
-    def minibatch_gradient(
-        self, variables: Variables, rows: jax.Array, key: jax.Array, *, prior: bool = True
-    ) -> tuple[Any, jax.Array, dict[str, Any]]:
-        """The gradient of that estimate in the parameters, the estimate, and the new statistics."""
-        function = functools.partial(Posterior._minibatch_gradient, prior=prior)
-        return self._for_many(function, len(rows))(self, variables, rows, key)
-
-    def _minibatch_gradient(
-        self, variables: Variables, rows: jax.Array, key: jax.Array, *, prior: bool
-    ) -> tuple[Any, jax.Array, dict[str, Any]]:
-        def log_density(params: Any) -> tuple[jax.Array, dict[str, Any]]:
-            return self.minibatch_log_density({**variables, "params": params}, rows, key, prior=prior)
-
-        (value, stats), gradient = jax.value_and_grad(log_density, has_aux=True)(variables["params"])
-        return gradient, value, stats
-
-    def with_statistics(self, variables: Variables) -> Variables:
-        """The same weights with the statistics of normalisers that the training inputs have there: the mean
-        over mini-batches, as for weights that were never trained."""
-        if not has_statistics(variables):
-            return variables
-        return self._for_many(Posterior._with_statistics, min(BATCH, self.size))(self, variables)
-
-    def _with_statistics(self, variables: Variables) -> Variables:
-        size = min(BATCH, self.size)
-        count = self.size // size
-        apply_train = self._for_gradients(self.network.apply_train)
-
-        def batch(number: Any) -> tuple[jax.Array, jax.Array]:
-            rows = number * size + jnp.arange(size)
-            return spread.taken(self.mesh, self.chunks, rows)[0], jax.random.key(number)
-
-        def add(number: Any, total: Any) -> Any:
-            own = batch_statistics(apply_train, variables, *batch(number), momenta)
-            return jax.tree.map(jnp.add, total, own)
-
-        with jax.default_matmul_precision(MATMUL[self.precision]):
-            momenta = momenta_of(apply_train, variables, *batch(0))
-            zero = jax.tree.map(jnp.zeros_like, variables["stats"])
-            total = jax.lax.fori_loop(0, count, add, zero)
-        return {**variables, "stats": jax.tree.map(lambda leaf: leaf / count, total)}
-
-    def likelihood_gradient(
-        self,
-        outputs: Callable[..., Any],
-        moving: Any,
-        fixed: Any,
-        rows: jax.Array,
-        key: jax.Array,
-    ) -> tuple[Any, jax.Array, Any]:
-        """The gradient, in `moving`, of the log likelihood's estimate from some rows, tempered; the estimate,
-        and the new statistics.
-
-        ``outputs((moving, fixed), x, key)`` gives outputs and statistics, as a network does in training; it
-        is a plain function that holds no arrays of its own.
-        """
-
-        def gradient(posterior: Posterior, moving: Any, fixed: Any, rows: jax.Array, key: jax.Array) -> Any:
-            def likelihood(moving: Any) -> tuple[jax.Array, Any]:
-                return posterior._minibatch_likelihood(outputs, (moving, fixed), rows, key)
-
-            (value, stats), slope = jax.value_and_grad(likelihood, has_aux=True)(moving)
-            return slope, value, stats
-
-        return self._for_many(gradient, len(rows))(self, moving, fixed, rows, key)
 
     def predict(self, draws: Any, x: Any) -> Predictive:
         """The predictive distribution of every draw at the inputs `x`."""
@@ -388,6 +303,8 @@ class Posterior:
             "temperature": specs.encode(self.temperature),
             "tempers": self.tempers,
             "precision": self.precision,
+            "augmentation": list(self.augmentation),
+            "copies": self.copies,
             "chunk": self.chunk,
             "input": {"shape": list(self.chunks.x.shape[2:]), "dtype": str(self.chunks.x.dtype)},
             "train": {"examples": self.size, "sha256": self._checksum or self.train.checksum()},

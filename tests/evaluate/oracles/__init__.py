@@ -8,6 +8,7 @@ from .calibration import OF_CALIBRATION
 from .cases import CASES, Oracle
 from .classes import OF_CLASSES
 from .closeness import OF_CLOSENESS
+from .conformal import OF_CONFORMAL
 from .detection import OF_DETECTION
 from .reals import OF_REALS
 
@@ -16,6 +17,7 @@ __all__ = ["CASES", "ORACLES"]
 ORACLES: dict[tuple[str, str], Oracle] = {
     **OF_CLASSES,
     **OF_CALIBRATION,
+    **OF_CONFORMAL,
     **OF_REALS,
     **OF_CLOSENESS,
     **OF_DETECTION,

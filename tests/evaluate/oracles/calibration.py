@@ -78,7 +78,7 @@ def _brier_parts(case: Case) -> tuple[float, float, float]:
     reliability = uncertainty = score = 0.0
     for c in range(p.shape[1]):
         hit = (truth == c).astype(float)
-        bins = [min(14, max(0, math.ceil(round(q * 15, 9)) - 1)) for q in p[:, c]]
+        bins = [next((b for b in range(14) if q <= (b + 1) / 15), 14) for q in p[:, c]]
         for b in set(bins):
             inside = [i for i in range(len(p)) if bins[i] == b]
             reliability += len(inside) / len(p) * (np.mean(p[inside, c]) - np.mean(hit[inside])) ** 2

@@ -91,7 +91,7 @@ class Train(Phase):
         return optax.trace(decay=self.momentum) if self.optimizer == "sgd" else optax.scale_by_adam()
 
     def step(self, posterior: Posterior, shared: None, flight: Flight, tick: Tick) -> Flight:
-        value, gradient, decay, stats = self._loss(posterior, flight.variables, tick)
+        value, gradient, decay, stats = self.loss(posterior, flight.variables, tick)
         params, memory = self.moved(
             posterior, flight.variables["params"], gradient, decay, flight.memory, tick
         )
@@ -111,7 +111,7 @@ class Train(Phase):
         rate = self.rate.at(tick.unit, tick.step, self.steps(posterior, None))
         return jax.tree.map(lambda w, d: w - rate * d, params, direction), memory
 
-    def _loss(self, posterior: Posterior, variables: Any, tick: Tick) -> tuple[jax.Array, Any, Any, Any]:
+    def loss(self, posterior: Posterior, variables: Any, tick: Tick) -> tuple[jax.Array, Any, Any, Any]:
         """The loss, its gradient, weight decay that is kept out of that, and the new statistics."""
         apart = self.optimizer == "adamw"
         scale = -posterior.temperature / posterior.size

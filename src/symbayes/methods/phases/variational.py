@@ -14,15 +14,22 @@ with c rising from 0 to 1 in the first part of the epochs (warm-up).  The kl is 
 closed form for normal priors, else at a draw of q.  A unit is an epoch.  Its statistics are means over its
 mini-batches: `loss` (minus the log likelihood per example), `kl`, and `elbo` = - N/T loss - kl.
 
+How the noise e is drawn (`posterior/numerics/noise.py` has the equations) changes the variance of the
+gradient, not its mean: *local* draws the sums of dense layers for each example, and signs (flipout) where an
+example meets a weight at many positions; *flipout* has signs everywhere; *shared* is one draw for all.
+
 References: Graves (2011), Practical variational inference for neural networks; Blundell et al. (2015), Weight
-uncertainty in neural networks.
+uncertainty in neural networks; Kingma, Salimans & Welling (2015), Variational dropout and the local
+reparameterization trick; Wen et al. (2018), Flipout: efficient pseudo-independent weight perturbations on
+mini-batches.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -34,10 +41,9 @@ from symbayes.methods.phases.sample import Fitted, Sample
 from symbayes.methods.phases.train import Train
 from symbayes.networks import Network
 from symbayes.posterior import Posterior
+from symbayes.posterior.numerics.noise import Estimator, Use, noisy, uses_of
 from symbayes.posterior.priors import normal_scales
 from symbayes.pytrees import pytree
-
-Estimator = Literal["shared"]
 
 WEIGHTS, PRIOR = 1, 2
 """Streams of noise, apart from that of the network."""
@@ -133,9 +139,26 @@ class _Noisy:
     def __call__(self, arguments: Any, x: jax.Array, key: jax.Array) -> Any:
         (means, log_scales), fixed = arguments
         scales = jax.tree.map(jnp.exp, log_scales)
-        noise = trees.random_normal(jax.random.fold_in(key, WEIGHTS), means)
-        params = jax.tree.map(lambda m, s, e: m + s * e, means, scales, noise)
-        return self.network.apply_train({**fixed, "params": params}, x, key)
+        outputs = _training(self.network, fixed, key)
+        return noisy(outputs, means, scales, x, jax.random.fold_in(key, WEIGHTS), self.estimator)
+
+
+def _training(network: Network, fixed: Any, key: jax.Array) -> Callable[..., Any]:
+    return lambda params, x: network.apply_train({**fixed, "params": params}, x, key)
+
+
+def sampled_once(posterior: Posterior, batch: int, estimator: Estimator) -> list[str]:
+    """Names of the parameters whose noise all examples of a mini-batch share."""
+
+    def uses(variables: Any, x: jax.Array, key: jax.Array) -> None:
+        fixed = {name: part for name, part in variables.items() if name != "params"}
+        found.update(uses_of(_training(posterior.network, fixed, key), variables["params"], x, estimator))
+
+    found: dict[str, Use] = {}
+    form = posterior.chunks.x
+    x = jax.ShapeDtypeStruct((batch, *form.shape[2:]), form.dtype)
+    jax.eval_shape(uses, jax.eval_shape(posterior.init, jax.random.key(0)), x, jax.random.key(0))
+    return [name for name, use in found.items() if use.kind == "once"]
 
 
 def divergence(posterior: Posterior, means: Any, log_scales: Any, key: jax.Array) -> jax.Array:

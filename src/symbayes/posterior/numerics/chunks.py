@@ -20,14 +20,20 @@ from symbayes.pytrees import pytree
 @pytree
 @dataclass(frozen=True)
 class Chunks:
-    """Arrays with leading axes (chunk, example); mask is 1 for real examples and 0 for padding."""
+    """Arrays with leading axes (chunk, example); mask is 1 for real examples and 0 for padding.
+
+    Where it is asked for, `number` tells which example it is.
+    """
 
     x: Any
     y: Any
     mask: Any
+    number: Any = None
 
     @classmethod
-    def cut(cls, x: np.ndarray, y: np.ndarray, size: int, multiple: int = 1) -> Chunks:
+    def cut(
+        cls, x: np.ndarray, y: np.ndarray, size: int, multiple: int = 1, *, numbered: bool = False
+    ) -> Chunks:
         """Chunks of nearly equal size, at most `size` rounded up to a `multiple` of devices."""
         n = len(x)
         count, size = _layout(n, size, multiple)
@@ -38,10 +44,12 @@ class Chunks:
                 array = np.concatenate([array, np.repeat(array[:1], count * size - n, axis=0)])
             return jnp.asarray(array.reshape(count, size, *array.shape[1:]))
 
-        return cls(shape(x), shape(y), jnp.asarray(mask.reshape(count, size)))
+        number = np.arange(count * size, dtype=np.int32).reshape(count, size)
+        own = jnp.asarray(number) if numbered else None
+        return cls(shape(x), shape(y), jnp.asarray(mask.reshape(count, size)), own)
 
     @classmethod
-    def spread(cls, x: np.ndarray, y: np.ndarray, size: int, mesh: Mesh) -> Chunks:
+    def spread(cls, x: np.ndarray, y: np.ndarray, size: int, mesh: Mesh, *, numbered: bool = False) -> Chunks:
         """The same chunks over a mesh's data axis.
 
         Every device is given its own rows of each chunk, and of an array on disk no others are read.
@@ -59,11 +67,13 @@ class Chunks:
             shape = (count, size, *array.shape[1:])
             return jax.make_array_from_callback(shape, over_data, lambda index: part(index).astype(dtype))
 
-        def mask(index: Any) -> np.ndarray:
-            numbers = np.arange(count * size).reshape(count, size)
-            return (numbers[index] < n).astype(np.float32)
+        numbers = np.arange(count * size, dtype=np.int32).reshape(count, size)
 
-        return cls(place(x), place(y), jax.make_array_from_callback((count, size), over_data, mask))
+        def placed(array: np.ndarray) -> jax.Array:
+            return jax.make_array_from_callback((count, size), over_data, lambda index: array[index])
+
+        own = placed(numbers) if numbered else None
+        return cls(place(x), place(y), placed((numbers < n).astype(np.float32)), own)
 
     def rows(self) -> tuple[Any, Any]:
         """x and y with one leading axis over examples, the padding still at the end."""

@@ -30,10 +30,16 @@ def rewritten(function: Callable[..., Any], rules: Rules) -> Callable[..., Any]:
 
     def anew(*args: Any) -> Any:
         closed, shape = jax.make_jaxpr(function, return_shape=True)(*args)
-        outputs = _typed(closed.jaxpr.outvars, _evaluate(closed, jax.tree.leaves(args), rules))
+        outputs = _typed(closed.jaxpr.outvars, evaluated(closed, jax.tree.leaves(args), rules))
         return jax.tree.unflatten(jax.tree.structure(shape), outputs)
 
     return anew
+
+
+def flat_program(function: Callable[..., Any], *args: Any) -> tuple[ClosedJaxpr, Any]:
+    """The program of `function`, each of whose equations is done once, and the structure of its outputs."""
+    closed, shape = jax.make_jaxpr(rewritten(function, {}), return_shape=True)(*args)
+    return closed, jax.tree.structure(shape)
 
 
 def bind(eqn: Any, inputs: Sequence[Any], params: dict[str, Any] | None = None) -> list[Any]:
@@ -52,8 +58,8 @@ def _typed(variables: Sequence[Any], values: Sequence[Any]) -> list[Any]:
     ]
 
 
-def _evaluate(closed: ClosedJaxpr, args: Sequence[Any], rules: Rules) -> list[Any]:
-    """The program's outputs."""
+def evaluated(closed: ClosedJaxpr, args: Sequence[Any], rules: Rules) -> list[Any]:
+    """The program's outputs; arguments that are no arrays are for the rules to deal with."""
     jaxpr = closed.jaxpr
     values: dict[Any, Any] = dict(
         zip((*jaxpr.constvars, *jaxpr.invars), (*closed.consts, *args), strict=True)
@@ -69,7 +75,7 @@ def _evaluate(closed: ClosedJaxpr, args: Sequence[Any], rules: Rules) -> list[An
 
 def _outputs(eqn: Any, inputs: Sequence[Any], rules: Rules) -> Sequence[Any]:
     if eqn.primitive.name in JIT:
-        return _evaluate(eqn.params["jaxpr"], inputs, rules)
+        return evaluated(eqn.params["jaxpr"], inputs, rules)
     inside = _has_rule_inside(eqn, rules)
     rule = rules.get(eqn.primitive.name, None if inside else rules.get(ELSE))
     outputs = None if rule is None else rule(eqn, *inputs)
@@ -103,7 +109,7 @@ def _replaced(value: Any, rules: Rules) -> Any:
         shapes = [
             jax.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type) for aval in value.in_avals
         ]
-        return jax.make_jaxpr(lambda *args: _typed(value.jaxpr.outvars, _evaluate(value, args, rules)))(
+        return jax.make_jaxpr(lambda *args: _typed(value.jaxpr.outvars, evaluated(value, args, rules)))(
             *shapes
         )
     if isinstance(value, Jaxpr):

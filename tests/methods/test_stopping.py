@@ -1,0 +1,108 @@
+"""Early stopping: each chain ends at the epoch that its validation losses, computed apart, call for."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import symbayes as sb
+from symbayes import trees
+
+PATIENCE, EPOCHS, CHAINS = 2, 12, 4
+
+
+@pytest.fixture(scope="module")
+def posterior() -> sb.Posterior:
+    """Noise to be learnt by heart: what validates gets worse before long."""
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(40, 3)).astype(np.float32)
+    y = (x[:, :1] + rng.normal(size=(40, 1))).astype(np.float32)
+    return sb.Posterior(
+        sb.networks.mlp(hidden=(20,), outputs=1),
+        sb.likelihoods.Gaussian(0.5),
+        sb.priors.Normal(10.0),
+        sb.data.Examples(x[:20], y[:20]),
+        sb.data.Examples(x[20:], y[20:]),
+        chunk=15,
+    )
+
+
+@pytest.fixture(scope="module")
+def start(posterior: sb.Posterior) -> Any:
+    keys = jax.random.split(jax.random.key(3), CHAINS)
+    return jax.jit(lambda posterior, keys: jax.vmap(posterior.init)(keys))(posterior, keys)
+
+
+SETTINGS: Any = {
+    "learning_rate": 0.1,
+    "epochs": EPOCHS,
+    "batch": 10,
+    "chains": CHAINS,
+    "schedule": "constant",
+}
+
+
+def test_chains_stop_for_themselves_and_are_what_they_were_at_their_best(
+    posterior: sb.Posterior, start: Any
+) -> None:
+    full = sb.run(
+        sb.CheckpointEnsemble(**SETTINGS, thin=1, draws=EPOCHS), posterior, start=start, progress=False
+    )
+    drawn = sb.run(sb.DeepEnsemble(**SETTINGS, patience=PATIENCE), posterior, start=start, progress=False)
+    assert drawn.origin is not None
+    traces = drawn.origin.traces
+    stops = []
+    for chain in range(CHAINS):
+        each = [trees.index(start, chain), *(trees.index(full.variables, (chain, n)) for n in range(EPOCHS))]
+        losses = [loss(posterior, one) for one in each]
+        best, end = 0, EPOCHS
+        for epoch in range(1, EPOCHS + 1):
+            if losses[epoch] < losses[best]:
+                best = epoch
+            elif epoch - best == PATIENCE:
+                end = epoch
+                break
+        stops.append(end)
+        for name, value in trees.flatten(each[best]).items():
+            found = trees.flatten(drawn.variables)[name][chain, 0]
+            np.testing.assert_allclose(found, value, rtol=1e-4, atol=1e-5, err_msg=f"{name} of {chain}")
+        np.testing.assert_allclose(traces["validation"][chain, :end], losses[1 : end + 1], rtol=1e-4)
+        assert (traces["loss"][chain, end:] == traces["loss"][chain, end - 1]).all(), "nothing is trained"
+    assert len(set(stops)) > 1, "chains stop at different times"
+    assert min(stops) < EPOCHS
+
+
+def loss(posterior: sb.Posterior, variables: Any) -> float:
+    """The mean negative log likelihood of the validation data, in NumPy."""
+    examples = posterior.validation
+    assert examples is not None
+    predicted = np.asarray(posterior.network.apply(variables, jnp.asarray(examples.x)), np.float64)
+    squares = ((predicted - np.asarray(examples.y)) / 0.5) ** 2
+    return float(np.mean(0.5 * squares + np.log(0.5) + 0.5 * np.log(2 * np.pi)))
+
+
+def test_pieces_and_blocks_change_nothing(posterior: sb.Posterior, start: Any) -> None:
+    method = sb.DeepEnsemble(**SETTINGS, patience=PATIENCE)
+    one, other = (
+        sb.run(method, posterior, start=start, progress=False, block_steps=size) for size in (None, 1)
+    )
+    for name, value in trees.flatten(one.variables).items():
+        np.testing.assert_allclose(
+            trees.flatten(other.variables)[name], value, rtol=1e-4, atol=1e-6, err_msg=name
+        )
+
+
+def test_the_validation_data_are_recorded_where_they_count(posterior: sb.Posterior, tmp_path: Any) -> None:
+    for patience, recorded in ((0, None), (1, posterior.validation)):
+        folder = tmp_path / str(patience)
+        method = sb.DeepEnsemble(epochs=1, batch=10, chains=CHAINS, patience=patience)
+        sb.run(method, posterior, store=folder, progress=False)
+        expected = None if recorded is None else {"examples": 20, "sha256": recorded.checksum()}
+        assert sb.Run(folder).config["validation"] == expected
+
+
+def test_patience_without_validation_data_is_refused(tiny: sb.Posterior) -> None:
+    with pytest.raises(ValueError, match="patience is with validation data: make the posterior with some"):
+        sb.DeepEnsemble(patience=3).resolve(tiny)

@@ -306,6 +306,22 @@ def test_validation_prefers_the_factor_with_the_smallest_loss() -> None:
     assert max(losses.values()) - min(losses.values()) > 1e-3
 
 
+def test_augmented_examples_are_averaged() -> None:
+    """A flip that is always there or not, of the one example, is the mean of the two forms."""
+    posterior = small(*NETWORKS["cnn"], 2, 1, augmentation=["flip"], copies=4)
+    variables = posterior.init(jax.random.key(SEED))
+    copies = [posterior.augmented_copy(trees.index(posterior.chunks, 0), i) for i in range(4)]
+    alone = [
+        sb.Posterior(
+            posterior.network, posterior.likelihood, posterior.prior, Examples(copy, posterior.train.y)
+        )
+        for copy in copies
+    ]
+    expected = np.mean([rebuilt(one, "last-layer", variables) for one in alone], axis=0)
+    found = rebuilt(posterior, "last-layer", variables)
+    np.testing.assert_allclose(found, expected, atol=1e-4 * np.abs(expected).max())
+
+
 def test_priors_without_a_quadratic_are_refused() -> None:
     posterior = small(*NETWORKS["mlp"], 2, 3, prior=sb.priors.Laplace(0.5))
     with pytest.raises(ValueError, match="needs a normal prior: use one, or tune"):

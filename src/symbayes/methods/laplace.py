@@ -87,7 +87,7 @@ class Laplace(Training):
             "precision='evidence'",
         )
         validation = posterior.validation if self.precision == "validation" else None
-        curvature = Curvature(validation, self.structure, self.precision)
+        curvature = Curvature(self.structure, self.precision, validation)
         last = Middle() if self.predict == "probit" else Sample(self.draws)
         return self.training(posterior), curvature, last
 

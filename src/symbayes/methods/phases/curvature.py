@@ -47,9 +47,9 @@ class Curvature(Phase):
     """The curvature at the place where a chain is, fitted by a Gaussian.
 
     Attributes:
-        validation: examples on which the prior's precision is chosen, if it is to be.
         structure: which entries of the matrix are kept.
         precision: how the prior's precision is chosen.
+        validation: examples on which it is chosen, if it is to be.
     """
 
     shown: ClassVar[tuple[str, ...]] = ("log_evidence",)
@@ -58,9 +58,9 @@ class Curvature(Phase):
     def units(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         return 1
 
-    validation: Any
     structure: Form = static()
     precision: Precision = static()
+    validation: Any = None
 
     def enter(self, posterior: Posterior, shared: None, left: Left, tick: Tick) -> Curved:
         zeros = STRUCTURES[self.structure].zeros(posterior, left.variables)

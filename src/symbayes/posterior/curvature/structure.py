@@ -13,6 +13,7 @@ Martens & Grosse (2015), Optimizing neural networks with Kronecker-factored appr
 from __future__ import annotations
 
 import abc
+import dataclasses
 from typing import Any
 
 import jax
@@ -74,10 +75,20 @@ class Structure(abc.ABC):
         """The sums over the examples of one chunk."""
 
         def gathered(variables: Any, chunks: Chunks) -> Any:
+            chunk = trees.index(chunks, 0)
+
             def some(x: jax.Array, weight: jax.Array) -> Any:
                 return self.gathered(posterior, variables, x, weight)
 
-            return summed(some, trees.index(chunks, 0), self.numbers(posterior))
+            def of_copy(total: Any, number: jax.Array) -> tuple[Any, None]:
+                x = posterior.augmented_copy(chunk, number)
+                more = summed(some, dataclasses.replace(chunk, x=x), self.numbers(posterior))
+                return jax.tree.map(lambda a, b: a + b / posterior.copies, total, more), None
+
+            if not posterior.augmentation:
+                return summed(some, chunk, self.numbers(posterior))
+            zeros = self.zeros(posterior, variables)
+            return jax.lax.scan(of_copy, zeros, jnp.arange(posterior.copies))[0]
 
         one = jax.tree.map(lambda a: jax.lax.dynamic_slice_in_dim(a, number, 1), posterior.chunks)
         with jax.default_matmul_precision("float32"):

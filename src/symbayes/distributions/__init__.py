@@ -6,6 +6,8 @@ from symbayes.distributions.distribution import KINDS, Distribution, from_arrays
 from symbayes.distributions.few_bits import FewBits
 from symbayes.distributions.fitting import largest_rank, weight_count
 from symbayes.distributions.gaussian import Gaussian
+from symbayes.distributions.kronecker import Kronecker
+from symbayes.distributions.last_layer import LastLayer
 from symbayes.distributions.mixture import Mixture
 from symbayes.distributions.pruning import keep_largest, prune
 
@@ -15,6 +17,8 @@ __all__ = [
     "Distribution",
     "FewBits",
     "Gaussian",
+    "Kronecker",
+    "LastLayer",
     "Mixture",
     "from_arrays",
     "keep_largest",

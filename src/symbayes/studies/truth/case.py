@@ -38,7 +38,6 @@ class Case:
         precision: of the products in gradients.
         reference: HMC that all else is compared with.
         sweep: a shorter one, for temperatures, priors and the like.
-        whitened: length of trajectories in units of the prior's deviations, where these differ.
         ensemble: the deep ensemble; its first member is the network trained as usual.
         samplers: other methods, by name.
     """
@@ -52,7 +51,6 @@ class Case:
     sweep: HMC
     ensemble: DeepEnsemble
     samplers: Mapping[str, Method] = field(default_factory=dict)
-    whitened: float = 1.0
 
     @property
     def name(self) -> str:

@@ -31,6 +31,7 @@ class Settings:
         augmented: temperatures of that part.
         families: of the prior.
         shifts: kinds of shifted inputs.
+        whitened: length of trajectories under the covariance prior, in units of its deviations.
         aligned_draws: the most draws that are aligned, of all chains together.
     """
 
@@ -42,6 +43,7 @@ class Settings:
     augmented: tuple[float, ...] = (0.1, 1.0)
     families: tuple[str, ...] = FAMILIES
     shifts: tuple[str, ...] = ("gaussian-noise", "gaussian-blur", "contrast", "dead-pixels")
+    whitened: float = 1.0
     aligned_draws: int = 200
 
 
@@ -57,7 +59,6 @@ TINY = Settings(
             sweep=HMC(step_size=0.02, trajectory=0.06, burn_in=2, draws=6, chains=2, adapt=False),
             ensemble=DeepEnsemble(epochs=2, chains=2, batch=32),
             samplers={"sgld": SGLD(burn_in=1, thin=1, draws=4, chains=2, batch=32)},
-            whitened=0.05,
         ),
     ),
     temperatures=(0.1, 1.0),
@@ -65,6 +66,7 @@ TINY = Settings(
     wider=(0.5, 1.0),
     families=("normal",),
     shifts=("gaussian-noise",),
+    whitened=0.05,
     aligned_draws=12,
 )
 
@@ -119,7 +121,6 @@ def _on_gpu(name: str) -> tuple[Case, Case]:
         reference=HMC(step_size=5e-4, burn_in=30, draws=80, chains=4, **flown),
         sweep=HMC(step_size=5e-4, burn_in=20, draws=20, chains=2, **flown),
         ensemble=DeepEnsemble(epochs=15, chains=5, batch=500),
-        whitened=0.3,
         samplers=stochastic
         | {"adjusted-mclmc": AdjustedMCLMC(step_size=1e-3, burn_in=20, draws=20, chains=2, **flown)},
     )
@@ -132,7 +133,6 @@ def _on_gpu(name: str) -> tuple[Case, Case]:
         reference=HMC(step_size=1e-3, burn_in=30, draws=60, chains=2, **flown),
         sweep=HMC(step_size=1e-3, burn_in=15, draws=15, chains=2, **flown),
         ensemble=DeepEnsemble(epochs=30, chains=5, batch=500),
-        whitened=0.3,
         samplers=stochastic,
     )
     return mlp, lenet
@@ -144,6 +144,7 @@ GPU = Settings(
     copies=2,
     wider=(0.5, 1.0, 2.0),
     families=("normal", "logistic"),
+    whitened=0.3,
     aligned_draws=32,
 )
 

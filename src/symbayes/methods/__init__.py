@@ -15,6 +15,7 @@ from symbayes.methods.mala import MALA
 from symbayes.methods.masksembles import Masksembles
 from symbayes.methods.mclmc import MCLMC
 from symbayes.methods.mile import MicrocanonicalEnsemble
+from symbayes.methods.mimo import MIMO
 from symbayes.methods.nuts import NUTS
 from symbayes.methods.packed_ensemble import PackedEnsemble
 from symbayes.methods.sghmc import SGHMC
@@ -46,6 +47,7 @@ METHODS: dict[str, type[Method]] = {
         BatchEnsemble,
         Masksembles,
         PackedEnsemble,
+        MIMO,
     )
 }
 
@@ -56,6 +58,7 @@ __all__ = [
     "MALA",
     "MCLMC",
     "METHODS",
+    "MIMO",
     "NUTS",
     "SGHMC",
     "SGLD",

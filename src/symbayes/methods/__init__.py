@@ -11,6 +11,7 @@ from symbayes.methods.ema import EMA
 from symbayes.methods.ensemble import DeepEnsemble
 from symbayes.methods.hmc import HMC
 from symbayes.methods.ivon import IVON
+from symbayes.methods.laplace import Laplace
 from symbayes.methods.mala import MALA
 from symbayes.methods.masksembles import Masksembles
 from symbayes.methods.mclmc import MCLMC
@@ -48,6 +49,7 @@ METHODS: dict[str, type[Method]] = {
         Masksembles,
         PackedEnsemble,
         MIMO,
+        Laplace,
     )
 }
 
@@ -68,6 +70,7 @@ __all__ = [
     "BatchEnsemble",
     "CheckpointEnsemble",
     "DeepEnsemble",
+    "Laplace",
     "Masksembles",
     "MeanField",
     "MicrocanonicalEnsemble",

@@ -16,6 +16,7 @@ from symbayes.methods.mala import MALA
 from symbayes.methods.masksembles import Masksembles
 from symbayes.methods.mclmc import MCLMC
 from symbayes.methods.mile import MicrocanonicalEnsemble
+from symbayes.methods.mimo import MIMO
 from symbayes.methods.nuts import NUTS
 from symbayes.methods.packed_ensemble import PackedEnsemble
 from symbayes.methods.sghmc import SGHMC
@@ -47,6 +48,7 @@ METHODS: dict[str, type[Method]] = {
         BatchEnsemble,
         Masksembles,
         PackedEnsemble,
+        MIMO,
         Laplace,
     )
 }
@@ -58,6 +60,7 @@ __all__ = [
     "MALA",
     "MCLMC",
     "METHODS",
+    "MIMO",
     "NUTS",
     "SGHMC",
     "SGLD",

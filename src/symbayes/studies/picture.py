@@ -138,9 +138,8 @@ class Densities(Part):
                 rows,
                 "How many hexagons hold half of the networks, and the total variation between the "
                 "density and its "
-                f"mirror image; {found['floor']:.2f} is what chance leaves. All units share one "
-                f"marginal, by an "
-                f"exact test of the weights as trained: p = {found['units_p']:.2f}.",
+                f"mirror image; {found['floor']:.2f} is what chance leaves. The exact test whether both units "
+                f"share one marginal, as trained, gives p = {found['units_p']:.2f}.",
                 {"distance from mirror image": ".3f"},
             ),
         ]

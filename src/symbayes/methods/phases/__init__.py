@@ -6,8 +6,10 @@ from symbayes.methods.phases.diffusion import Diffusion
 from symbayes.methods.phases.gliding import IsokineticTrajectories
 from symbayes.methods.phases.langevin import Langevin
 from symbayes.methods.phases.microcanonical import Microcanonical
+from symbayes.methods.phases.mixing import Mixing
 from symbayes.methods.phases.newton import OnlineNewton
 from symbayes.methods.phases.sample import Sample
+from symbayes.methods.phases.sharing import Members, Together
 from symbayes.methods.phases.train import Train
 from symbayes.methods.phases.trajectories import Trajectories
 from symbayes.methods.phases.tree import Trees
@@ -20,9 +22,12 @@ __all__ = [
     "Diffusion",
     "IsokineticTrajectories",
     "Langevin",
+    "Members",
     "Microcanonical",
+    "Mixing",
     "OnlineNewton",
     "Sample",
+    "Together",
     "Train",
     "Trajectories",
     "Trees",

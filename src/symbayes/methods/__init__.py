@@ -7,6 +7,7 @@ from symbayes.engine import Method
 from symbayes.methods.adjusted_mclmc import AdjustedMCLMC
 from symbayes.methods.batch_ensemble import BatchEnsemble
 from symbayes.methods.checkpoint import CheckpointEnsemble
+from symbayes.methods.dropout import MCDropout
 from symbayes.methods.ema import EMA
 from symbayes.methods.ensemble import DeepEnsemble
 from symbayes.methods.hmc import HMC
@@ -48,6 +49,7 @@ METHODS: dict[str, type[Method]] = {
         Masksembles,
         PackedEnsemble,
         Laplace,
+        MCDropout,
     )
 }
 
@@ -68,6 +70,7 @@ __all__ = [
     "CheckpointEnsemble",
     "DeepEnsemble",
     "Laplace",
+    "MCDropout",
     "Masksembles",
     "MeanField",
     "MicrocanonicalEnsemble",

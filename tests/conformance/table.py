@@ -258,6 +258,7 @@ ROWS = (
             (sb.BatchEnsemble, {"spread": 0.1}),
             (sb.Masksembles, {"share": 0.7}),
             (sb.PackedEnsemble, {}),
+            (sb.MIMO, {}),
         )
     ),
 )

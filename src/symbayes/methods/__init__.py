@@ -17,6 +17,7 @@ from symbayes.methods.mala import MALA
 from symbayes.methods.masksembles import Masksembles
 from symbayes.methods.mclmc import MCLMC
 from symbayes.methods.mile import MicrocanonicalEnsemble
+from symbayes.methods.mimo import MIMO
 from symbayes.methods.nuts import NUTS
 from symbayes.methods.packed_ensemble import PackedEnsemble
 from symbayes.methods.sghmc import SGHMC
@@ -48,6 +49,7 @@ METHODS: dict[str, type[Method]] = {
         BatchEnsemble,
         Masksembles,
         PackedEnsemble,
+        MIMO,
         Laplace,
         MCDropout,
     )
@@ -60,6 +62,7 @@ __all__ = [
     "MALA",
     "MCLMC",
     "METHODS",
+    "MIMO",
     "NUTS",
     "SGHMC",
     "SGLD",

@@ -5,10 +5,11 @@
 
 from symbayes.studies.compact import Compact
 from symbayes.studies.desk import Desk
+from symbayes.studies.modes import Modes
 from symbayes.studies.part import Found, Part
 from symbayes.studies.study import Study
 from symbayes.studies.truth import Truth
 
-STUDIES: dict[str, type[Study]] = {study.name: study for study in (Truth, Compact)}
+STUDIES: dict[str, type[Study]] = {study.name: study for study in (Truth, Compact, Modes)}
 
 __all__ = ["STUDIES", "Desk", "Found", "Part", "Study"]

@@ -108,9 +108,8 @@ class Densities(Part):
         same = "cannot be told from its mirror image" if mirror["raw"] < 2 * found["floor"] else "is lopsided"
         return (
             f"Half of {found['networks']:,} networks lie in {half['raw']} hexagons as trained, in "
-            f"{half['scaled']} once scaled and in {half['scaled and sorted']} once scaled and sorted: "
-            f"what is left "
-            f"without copies {verb}. As trained, the density {same} (total variation {mirror['raw']:.2f}, by "
+            f"{half['scaled']} once scaled and in {half['scaled and sorted']} once scaled and sorted: what is "
+            f"left without copies {verb}. As trained, the density {same} (total variation {mirror['raw']:.2f}, by "
             f"chance {found['floor']:.2f}); sorted, the two differ by {mirror['scaled and sorted']:.2f}."
         )
 
@@ -121,9 +120,8 @@ class Densities(Part):
         }
         rows: list[Any] = [[form, one["half"], one["mirror"]] for form, one in found["forms"].items()]
         caption = (
-            "Each hexagon is coloured by the number of networks whose two last-layer weights it holds. "
-            "The dotted "
-            "line is where both weights are equal: swapping the units mirrors the picture there."
+            "Each hexagon is coloured by the number of networks whose two last-layer weights it holds. The "
+            "dotted line is where both weights are equal: swapping the units mirrors the picture there."
         )
         return [
             figures.densities(
@@ -136,10 +134,9 @@ class Densities(Part):
             Table(
                 ["form", "hexagons for half", "distance from mirror image"],
                 rows,
-                "How many hexagons hold half of the networks, and the total variation between the "
-                "density and its "
-                f"mirror image; {found['floor']:.2f} is what chance leaves. The exact test whether both units "
-                f"share one marginal, as trained, gives p = {found['units_p']:.2f}.",
+                "How many hexagons hold half of the networks, and the total variation between the density and "
+                f"its mirror image; {found['floor']:.2f} is what chance leaves. The exact test whether both "
+                f"units share one marginal, as trained, gives p = {found['units_p']:.2f}.",
                 {"distance from mirror image": ".3f"},
             ),
         ]

@@ -53,9 +53,8 @@ class Profiles(Part):
 
     question: ClassVar[str] = "How far from the lightest copy are networks while they train?"
     published: ClassVar[str] = (
-        "Weight decay never reaches the minimum-mass scaling, and the gradients towards it are "
-        "negligible against "
-        "the noise of stochastic gradients."
+        "Weight decay never reaches the minimum-mass scaling, and the gradients towards it are negligible "
+        "against the noise of stochastic gradients."
     )
 
     data: str
@@ -91,10 +90,8 @@ class Profiles(Part):
         ends = "No training ends" if not reached else f"Trainings with weight decay {', '.join(reached)} end"
         return (
             f"{ends} within {NEAR:.0%} of the lightest copy: they weigh {last[lightest]:.3f} times the "
-            f"minimum at "
-            f"weight decay {lightest} and {last[heaviest]:.3f} times at {heaviest}. The pull towards it "
-            f"is at most "
-            f"{share:.2g} times the noise of mini-batch gradients."
+            f"minimum at weight decay {lightest} and {last[heaviest]:.3f} times at {heaviest}. The pull "
+            f"towards it is at most {share:.2g} times the noise of mini-batch gradients."
         )
 
     def show(self, found: Found) -> list[Table | Figure]:
@@ -139,8 +136,7 @@ class Profiles(Part):
                 columns,
                 rows,
                 f"At the end of training, means over {found['chains']} networks. The distance is that "
-                f"between the "
-                "weights and those of the lightest copy, over the norm of the weights.",
+                "between the weights and those of the lightest copy, over the norm of the weights.",
                 dict.fromkeys(columns[1:], ".4g"),
             ),
         ]

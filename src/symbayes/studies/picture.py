@@ -59,8 +59,7 @@ class Densities(Part):
     question: ClassVar[str] = "What does the posterior look like without copies?"
     published: ClassVar[str] = (
         "Scaling and permutation symmetries spread the estimated posterior of a two-hidden-unit "
-        "perceptron over "
-        "several copies; once both are removed, one compact density is left."
+        "perceptron over several copies; once both are removed, one compact density is left."
     )
 
     fleet: DeepEnsemble
@@ -108,9 +107,10 @@ class Densities(Part):
         same = "cannot be told from its mirror image" if mirror["raw"] < 2 * found["floor"] else "is lopsided"
         return (
             f"Half of {found['networks']:,} networks lie in {half['raw']} hexagons as trained, in "
-            f"{half['scaled']} once scaled and in {half['scaled and sorted']} once scaled and sorted: what is "
-            f"left without copies {verb}. As trained, the density {same} (total variation {mirror['raw']:.2f}, by "
-            f"chance {found['floor']:.2f}); sorted, the two differ by {mirror['scaled and sorted']:.2f}."
+            f"{half['scaled']} once scaled and in {half['scaled and sorted']} once scaled and sorted: what "
+            f"is left without copies {verb}. As trained, the density {same} (total variation "
+            f"{mirror['raw']:.2f}, by chance {found['floor']:.2f}); sorted, the two differ by "
+            f"{mirror['scaled and sorted']:.2f}."
         )
 
     def show(self, found: Found) -> list[Table | Figure]:
@@ -134,9 +134,9 @@ class Densities(Part):
             Table(
                 ["form", "hexagons for half", "distance from mirror image"],
                 rows,
-                "How many hexagons hold half of the networks, and the total variation between the density and "
-                f"its mirror image; {found['floor']:.2f} is what chance leaves. The exact test whether both "
-                f"units share one marginal, as trained, gives p = {found['units_p']:.2f}.",
+                "How many hexagons hold half of the networks, and the total variation between the density "
+                f"and its mirror image; {found['floor']:.2f} is what chance leaves. The exact test whether "
+                f"both units share one marginal, as trained, gives p = {found['units_p']:.2f}.",
                 {"distance from mirror image": ".3f"},
             ),
         ]

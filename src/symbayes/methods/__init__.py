@@ -7,6 +7,7 @@ from symbayes.engine import Method
 from symbayes.methods.adjusted_mclmc import AdjustedMCLMC
 from symbayes.methods.batch_ensemble import BatchEnsemble
 from symbayes.methods.checkpoint import CheckpointEnsemble
+from symbayes.methods.dropout import MCDropout
 from symbayes.methods.ema import EMA
 from symbayes.methods.ensemble import DeepEnsemble
 from symbayes.methods.hmc import HMC
@@ -50,6 +51,7 @@ METHODS: dict[str, type[Method]] = {
         PackedEnsemble,
         MIMO,
         Laplace,
+        MCDropout,
     )
 }
 
@@ -71,6 +73,7 @@ __all__ = [
     "CheckpointEnsemble",
     "DeepEnsemble",
     "Laplace",
+    "MCDropout",
     "Masksembles",
     "MeanField",
     "MicrocanonicalEnsemble",

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from symbayes.report.figures.calibration import coverage_curves, entropy_histogram, reliability
     from symbayes.report.figures.canvas import as_pdf
     from symbayes.report.figures.compact import frontier, pruning_curve, sigma_histograms, unmoved
+    from symbayes.report.figures.detection import detection, risk_coverage
     from symbayes.report.figures.images import picture_grid, uncertain_images
     from symbayes.report.figures.landscape import barrier_curves
     from symbayes.report.figures.lines import curves
@@ -34,6 +35,7 @@ __getattr__, __dir__ = lazily(
         "barrier_curves": "symbayes.report.figures.landscape:barrier_curves",
         "coverage_curves": "symbayes.report.figures.calibration:coverage_curves",
         "curves": "symbayes.report.figures.lines:curves",
+        "detection": "symbayes.report.figures.detection:detection",
         "dots": "symbayes.report.figures.rows:dots",
         "entropy_histogram": "symbayes.report.figures.calibration:entropy_histogram",
         "frontier": "symbayes.report.figures.compact:frontier",
@@ -44,6 +46,7 @@ __getattr__, __dir__ = lazily(
         "pruning_curve": "symbayes.report.figures.compact:pruning_curve",
         "reliability": "symbayes.report.figures.calibration:reliability",
         "rhat_histograms": "symbayes.report.figures.mixing:rhat_histograms",
+        "risk_coverage": "symbayes.report.figures.detection:risk_coverage",
         "sigma_histograms": "symbayes.report.figures.compact:sigma_histograms",
         "sorted_intervals": "symbayes.report.figures.regression:sorted_intervals",
         "traces": "symbayes.report.figures.trace:traces",
@@ -58,6 +61,7 @@ __all__ = [
     "barrier_curves",
     "coverage_curves",
     "curves",
+    "detection",
     "dots",
     "entropy_histogram",
     "frontier",
@@ -68,6 +72,7 @@ __all__ = [
     "pruning_curve",
     "reliability",
     "rhat_histograms",
+    "risk_coverage",
     "sigma_histograms",
     "sorted_intervals",
     "traces",

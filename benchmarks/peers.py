@@ -55,7 +55,8 @@ def _against_peers(
     ]
 
 
-def _log_density(posterior: Posterior):
+def log_density_of(posterior: Posterior):
+    """The log density of parameters, as someone without this package writes it."""
     train = posterior.train
 
     def log_density(params):
@@ -73,7 +74,7 @@ def _blackjax(posterior: Posterior, position, step_size: float, steps: int, traj
     import blackjax
 
     size = sum(leaf.size for leaf in jax.tree.leaves(position))
-    kernel = blackjax.hmc(_log_density(posterior), step_size, jnp.ones(size), steps)
+    kernel = blackjax.hmc(log_density_of(posterior), step_size, jnp.ones(size), steps)
 
     @jax.jit
     def chain(state, key):
@@ -86,7 +87,7 @@ def _blackjax(posterior: Posterior, position, step_size: float, steps: int, traj
 def _numpyro(posterior: Posterior, position, step_size: float, steps: int, trajectories: int):
     from numpyro.infer.hmc import hmc
 
-    log_density = _log_density(posterior)
+    log_density = log_density_of(posterior)
     init, sample = hmc(lambda params: -log_density(params), algo="HMC")
     state = init(
         position,

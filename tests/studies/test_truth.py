@@ -123,6 +123,13 @@ def test_answer_on_temperature_follows_the_numbers(cold: dict[str, float], words
     assert re.search(words, answer), answer
 
 
+def test_answer_on_augmentation_tells_what_was_done() -> None:
+    rows = {"0.1": score(0.2, difference=-0.1, error=0.01), "1": score(0.3, difference=0.0, error=0.0)}
+    answer = PARTS["augmentation"].answer({"temperatures": rows})
+    assert answer.startswith("With augmentation (shift, 2 copies of every image): the loss is lowest at")
+    assert "is a cold-posterior effect" in answer
+
+
 def test_answer_on_priors_follows_the_numbers() -> None:
     scales = {"0.1": score(0.3, 0.95), "1": score(0.2, 0.955)}
     families = {"normal": score(0.2, 0.955), "logistic": score(0.2, 0.90)}
@@ -175,16 +182,16 @@ def test_answers_on_samplers_follow_the_numbers() -> None:
         "samplers": {"rows": rows},
     }
     whole = study.answer(found)
-    assert "mixed in functions on 1 of 1 posteriors, and 0 of 1 predict best at a temperature below" in whole
-    assert "lowest loss of all methods on 1 of 1, and another" in whole
-    assert whole.endswith("on 0.")
+    assert whole.startswith("The chains of HMC have mixed in the space of functions, and a temperature below")
+    assert "one does not give the lowest loss. HMC does predict better than all other methods" in whole
+    assert "one of them does not come as close to it" in whole
     rows["sgld"] |= {"TV": 0.01, "NLL": 0.1}
     found["temperature"]["temperatures"]["0.1"]["NLL"] = 0.1
     whole = study.answer(found)
-    assert "1 of 1 predict best" in whole
-    assert "methods on 0 of 1" in whole
-    assert whole.endswith("on 1.")
-    assert "closest to HMC is ensemble" not in PARTS["samplers"].answer({"rows": rows})
+    assert "one does give the lowest loss. HMC does not predict better" in whole
+    assert "one of them does come as close" in whole
+    several = {f"{case}.{name}": numbers for case in ("a", "b") for name, numbers in found.items()}
+    assert "have on 2 of 2 posteriors mixed" in study.answer(several)
 
 
 def test_part_that_is_asked_alone(tmp_path: Path) -> None:

@@ -3,8 +3,11 @@
 from symbayes.distributions.baselines import mean_network, stored_draws
 from symbayes.distributions.delta import Delta
 from symbayes.distributions.distribution import KINDS, Distribution, from_arrays, load, to_arrays
+from symbayes.distributions.few_bits import FewBits
 from symbayes.distributions.fitting import largest_rank, weight_count
 from symbayes.distributions.gaussian import Gaussian
+from symbayes.distributions.kronecker import Kronecker
+from symbayes.distributions.last_layer import LastLayer
 from symbayes.distributions.mixture import Mixture
 from symbayes.distributions.pruning import keep_largest, prune
 
@@ -12,7 +15,10 @@ __all__ = [
     "KINDS",
     "Delta",
     "Distribution",
+    "FewBits",
     "Gaussian",
+    "Kronecker",
+    "LastLayer",
     "Mixture",
     "from_arrays",
     "keep_largest",

@@ -3,11 +3,13 @@
 `STUDIES` is the one table of the published ones: it makes their commands.
 """
 
+from symbayes.studies.compact import Compact
 from symbayes.studies.desk import Desk
+from symbayes.studies.modes import Modes
 from symbayes.studies.part import Found, Part
 from symbayes.studies.study import Study
 from symbayes.studies.truth import Truth
 
-STUDIES: dict[str, type[Study]] = {study.name: study for study in (Truth,)}
+STUDIES: dict[str, type[Study]] = {study.name: study for study in (Truth, Compact, Modes)}
 
 __all__ = ["STUDIES", "Desk", "Found", "Part", "Study"]

@@ -43,7 +43,7 @@ class Desk:
         **options: Any,
     ) -> Opened:
         """The run of that name: drawn now, or read back.  Options are those of `symbayes.run`."""
-        store = self.folder / "runs" / name
+        store = self.folder / "runs" / name.replace(", ", "-")
         about: Mapping[str, Any] = {} if dataset is None else dataset.about
         self.tell(f"{name}: {_told(method)}" if not (store / "config.json").exists() else f"{name}: is there")
         with warnings.catch_warnings(record=True) as caught:

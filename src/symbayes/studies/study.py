@@ -67,7 +67,12 @@ class Study(ABC):
     @classmethod
     def help(cls) -> str:
         """What the command line says of it."""
-        return f"{cls.title} {cls.source}."
+        return f"{cls.title} {cls.cited()}"
+
+    @classmethod
+    def cited(cls) -> str:
+        """The paper, as a sentence."""
+        return cls.source if cls.source.endswith(("?", "!", ".")) else f"{cls.source}."
 
     @property
     def folder(self) -> Path:

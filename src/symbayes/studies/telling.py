@@ -90,7 +90,7 @@ def _summary(study: Study, parts: Mapping[str, Part], done: Mapping[str, Result]
     words = [_whole(study, done)]
     if missing:
         words.append(f"This page is not complete: {', '.join(missing)} still to be done.")
-    return "\n\n".join([*words, f"The paper: {study.source}."])
+    return "\n\n".join([*words, f"The paper: {study.cited()}"])
 
 
 def _sections(
@@ -112,9 +112,14 @@ def _sections(
         lead = [f"{_of(parts[name])}{parts[name].answer(done[name].found)}" for name in names]
         published = parts[names[0]].published
         lead += [f"Published: {published}"] if published else []
+        lead += [f"A run warns: {words}" for name in names for words in _warned(done[name])]
         items = [item for name in names for item in shown[name]]
         sections.append(Section(question, "\n\n".join(lead), items))
     return sections
+
+
+def _warned(result: Result) -> list[str]:
+    return [f"{run}: {words}." for run, every in result.warnings.items() for words in dict.fromkeys(every)]
 
 
 def _asked(part: Part) -> str:

@@ -59,8 +59,14 @@ class Case:
     def dataset(self) -> data.Dataset:
         return _load(self.data)
 
-    def posterior(self, prior: Prior | None = None, temperature: float = 1.0) -> Posterior:
-        """With another prior, or tempered."""
+    def posterior(
+        self,
+        prior: Prior | None = None,
+        temperature: float = 1.0,
+        augmentation: tuple[str, ...] = (),
+        copies: int = 1,
+    ) -> Posterior:
+        """With another prior, tempered, or with every image in so many augmented copies."""
         sizes: dict[str, Any] = {"outputs": self.dataset().classes}
         if self.hidden:
             sizes["hidden"] = self.hidden
@@ -72,6 +78,8 @@ class Case:
             self.dataset().train,
             temperature=temperature,
             precision=self.precision,
+            augmentation=augmentation,
+            copies=copies,
         )
 
     def hmc(self, desk: Desk) -> Opened:

@@ -1,7 +1,8 @@
 """How much is done at each preset.
 
-quick is sized for two processor cores in six minutes, gpu for one H200 in eight: a gradient over all images
-takes 0.3 ms of an MLP's chain and 9 ms of LeNet's, so LeNet sees 10,000 images.
+quick is for two processor cores in six minutes, gpu for one H200, with 10,000 images, since gradients are
+in float32: in bfloat16 HMC accepts nothing on a network of this size, and in tf32 about half as much
+(`results/mnist_hmc_h200.json`), the less the colder the posterior is.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from symbayes.engine import Method
-from symbayes.methods import HMC, MALA, MCLMC, NUTS, SGHMC, SGLD, AdjustedMCLMC, DeepEnsemble
+from symbayes.methods import HMC, MALA, MCLMC, NUTS, SGHMC, SGLD, SWAG, AdjustedMCLMC, DeepEnsemble, MeanField
 from symbayes.methods import MicrocanonicalEnsemble as Mile
 from symbayes.studies.truth.case import Case
 
@@ -25,6 +26,9 @@ class Settings:
         cases: the posteriors.
         temperatures: of the sweep; one among them.
         wider: scales of the prior, as multiples of the case's.
+        augmentation: of images, in the part about that.
+        copies: augmented copies of every image.
+        augmented: temperatures of that part.
         families: of the prior.
         shifts: kinds of shifted inputs.
         aligned_draws: the most draws that are aligned, of all chains together.
@@ -33,6 +37,9 @@ class Settings:
     cases: tuple[Case, ...]
     temperatures: tuple[float, ...] = (0.03, 0.1, 0.3, 1.0, 3.0)
     wider: tuple[float, ...] = (0.25, 0.5, 1.0, 2.0)
+    augmentation: tuple[str, ...] = ("shift",)
+    copies: int = 3
+    augmented: tuple[float, ...] = (0.1, 1.0)
     families: tuple[str, ...] = FAMILIES
     shifts: tuple[str, ...] = ("gaussian-noise", "gaussian-blur", "contrast", "dead-pixels")
     aligned_draws: int = 200
@@ -53,6 +60,7 @@ TINY = Settings(
         ),
     ),
     temperatures=(0.1, 1.0),
+    copies=2,
     wider=(0.5, 1.0),
     families=("normal",),
     shifts=("gaussian-noise",),
@@ -65,22 +73,24 @@ QUICK = Settings(
             data="digits",
             network="mlp",
             hidden=(32,),
-            scale=0.5,
+            scale=1.0,
             precision="float32",
-            reference=HMC(step_size=8e-3, trajectory=0.48, burn_in=60, draws=200, chains=4),
-            sweep=HMC(step_size=8e-3, trajectory=0.48, burn_in=40, draws=60, chains=4),
+            reference=HMC(step_size=8e-3, trajectory=0.64, burn_in=50, draws=150, chains=4),
+            sweep=HMC(step_size=8e-3, trajectory=0.64, burn_in=30, draws=40, chains=4),
             ensemble=DeepEnsemble(epochs=200, chains=10, learning_rate=3e-3),
             samplers={
-                "nuts": NUTS(step_size=8e-3, burn_in=40, draws=50, chains=4, depth=6),
-                "mala": MALA(thin=200, burn_in=40, draws=50, chains=4),
-                "adjusted-mclmc": AdjustedMCLMC(trajectory=0.48, burn_in=40, draws=60, chains=4),
-                "mclmc": MCLMC(thin=100, burn_in=60, draws=60, chains=4),
+                "nuts": NUTS(step_size=1e-2, burn_in=20, draws=40, chains=4, depth=7),
+                "mala": MALA(thin=100, burn_in=40, draws=50, chains=4),
+                "adjusted-mclmc": AdjustedMCLMC(trajectory=0.64, burn_in=30, draws=40, chains=4),
+                "mclmc": MCLMC(thin=50, burn_in=100, draws=50, chains=4),
                 "mile": Mile(epochs=100, thin=50, burn_in=60, draws=40, chains=4),
                 "sgld": SGLD(burn_in=200, thin=5, draws=60, chains=4),
                 "sghmc": SGHMC(burn_in=200, thin=5, draws=60, chains=4),
                 "sghmc, cyclical": SGHMC(
                     schedule="cyclical", cycle=50, burn_in=100, thin=2, draws=40, chains=4
                 ),
+                "vi": MeanField(epochs=200, draws=60),
+                "swag": SWAG(epochs=100, draws=60),
             },
         ),
     ),
@@ -88,42 +98,49 @@ QUICK = Settings(
 
 
 def _on_gpu(name: str) -> tuple[Case, Case]:
-    """The MLP with all training images, and LeNet with 10,000 of them."""
+    """The MLP and LeNet with 10,000 training images."""
     stochastic: dict[str, Method] = {
         "sgld": SGLD(batch=500, burn_in=30, thin=2, draws=30, chains=4),
         "sghmc": SGHMC(batch=500, burn_in=30, thin=2, draws=30, chains=4),
         "sghmc, cyclical": SGHMC(
             batch=500, schedule="cyclical", cycle=20, burn_in=20, thin=1, draws=30, chains=4
         ),
+        "vi": MeanField(batch=500, epochs=30, draws=60),
+        "swag": SWAG(batch=500, epochs=15, collect=10, rank=10, draws=60),
     }
-    common: dict[str, Any] = {"precision": "bf16", "samplers": stochastic}
+    flown: dict[str, Any] = {"trajectory": 0.1, "target_accept": 0.7}
     mlp = Case(
-        data=f"{name}:validation=0",
+        data=f"{name}:examples=10000,validation=0",
         network="mlp",
         hidden=(512,),
         scale=0.2,
-        reference=HMC(step_size=6e-4, trajectory=0.15, burn_in=40, draws=80, chains=4),
-        sweep=HMC(step_size=6e-4, trajectory=0.15, burn_in=25, draws=25, chains=2),
+        precision="float32",
+        reference=HMC(step_size=5e-4, burn_in=30, draws=80, chains=4, **flown),
+        sweep=HMC(step_size=5e-4, burn_in=20, draws=20, chains=2, **flown),
         ensemble=DeepEnsemble(epochs=15, chains=5, batch=500),
-        **common,
+        samplers=stochastic
+        | {"adjusted-mclmc": AdjustedMCLMC(step_size=1e-3, burn_in=20, draws=20, chains=2, **flown)},
     )
     lenet = Case(
         data=f"{name}:examples=10000,validation=0",
         network="lenet",
         hidden=(),
         scale=0.2,
-        reference=HMC(step_size=1e-3, trajectory=0.1, burn_in=30, draws=50, chains=2),
-        sweep=HMC(step_size=1e-3, trajectory=0.1, burn_in=15, draws=15, chains=2),
+        precision="float32",
+        reference=HMC(step_size=1e-3, burn_in=30, draws=60, chains=2, **flown),
+        sweep=HMC(step_size=1e-3, burn_in=15, draws=15, chains=2, **flown),
         ensemble=DeepEnsemble(epochs=30, chains=5, batch=500),
-        **common,
+        samplers=stochastic,
     )
     return mlp, lenet
 
 
 GPU = Settings(
     cases=(*_on_gpu("mnist"), *_on_gpu("fashion-mnist")),
+    temperatures=(0.1, 0.3, 1.0, 3.0),
+    copies=2,
     wider=(0.5, 1.0, 2.0),
-    shifts=("gaussian-noise", "gaussian-blur", "contrast", "dead-pixels"),
+    families=("normal", "logistic"),
     aligned_draws=32,
 )
 

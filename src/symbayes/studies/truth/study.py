@@ -8,7 +8,7 @@ Reference: Izmailov, Vikram, Hoffman & Wilson (2021), What are Bayesian neural n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -21,7 +21,7 @@ from symbayes.studies.truth.prior import PriorChoice
 from symbayes.studies.truth.published import SOURCE
 from symbayes.studies.truth.samplers import CEILING, Samplers
 from symbayes.studies.truth.shift import Shift
-from symbayes.studies.truth.temperature import Temperature
+from symbayes.studies.truth.temperature import AugmentedTemperature, Temperature
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,9 @@ class Truth(Study):
                 f"{first}averaging": Averaging(case, alone),
                 f"{first}mixing": Mixing(case, alone, settings.aligned_draws),
                 f"{first}temperature": Temperature(case, alone, settings.temperatures),
+                f"{first}augmentation": AugmentedTemperature(
+                    case, alone, settings.augmented, settings.augmentation, settings.copies
+                ),
                 f"{first}prior": PriorChoice(
                     case, alone, tuple(case.scale * wider for wider in settings.wider), settings.families
                 ),
@@ -57,21 +60,30 @@ class Truth(Study):
         return f"{self._chains(found)} {self._others(found)}"
 
     def _chains(self, found: Mapping[str, Found]) -> str:
-        mixed = [numbers["mixed"] for name, numbers in found.items() if name.endswith("mixing")]
+        mixed = [bool(numbers["mixed"]) for name, numbers in found.items() if name.endswith("mixing")]
         cold = [_cold(numbers) for name, numbers in found.items() if name.endswith("temperature")]
         return (
-            f"HMC's chains have mixed in functions on {sum(map(bool, mixed))} of {len(mixed)} posteriors, "
-            f"and {sum(cold)} of {len(cold)} predict best at a temperature below one."
+            f"The chains of HMC {_share(mixed, 'have')} mixed in the space of functions, and a temperature "
+            f"below one {_share(cold, 'does')} give the lowest loss."
         )
 
     def _others(self, found: Mapping[str, Found]) -> str:
         tables = [numbers["rows"] for name, numbers in found.items() if name.endswith("samplers")]
         best = [min(rows, key=lambda name, rows=rows: rows[name].get("NLL", 1e9)) for rows in tables]
-        exact = [_reaches(rows) for rows in tables]
+        lowest, reached = [name == "hmc" for name in best], [_reaches(rows) for rows in tables]
         return (
-            f"HMC has the lowest loss of all methods on {best.count('hmc')} of {len(tables)}, and another "
-            f"method comes as close to it as one half of its own chains to the other on {sum(exact)}."
+            f"HMC {_share(lowest, 'does')} predict better than all other methods, and one of them "
+            f"{_share(reached, 'does')} come as close to it as one half of its own chains to the other."
         )
+
+
+def _share(answers: Sequence[bool], verb: str) -> str:
+    """Whether something holds: a verb for one posterior, and on how many it does for several."""
+    if not answers:
+        return f"{verb} (not asked yet)"
+    if len(answers) == 1:
+        return verb if answers[0] else f"{verb} not"
+    return f"{verb} on {sum(answers)} of {len(answers)} posteriors"
 
 
 def _cold(numbers: Found) -> bool:

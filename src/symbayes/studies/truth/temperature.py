@@ -28,6 +28,8 @@ class Temperature(Asked):
     )
 
     temperatures: tuple[float, ...]
+    augmentation: tuple[str, ...] = ()
+    copies: int = 1
 
     def work(self, desk: Desk) -> Found:
         test = self.case.dataset().test
@@ -35,9 +37,9 @@ class Temperature(Asked):
         found: dict[str, Any] = {}
         # One first: the others are compared with it, on the same test examples.
         for temperature in sorted(self.temperatures, key=lambda t: t != 1):
-            name = f"temperature-{temperature:g}"
-            method = self.case.swept(temperature)
-            run = self.case.drawn(desk, name, method, self.case.posterior(temperature=temperature))
+            name = "-".join([*self.augmentation, f"temperature-{temperature:g}"])
+            posterior = self.case.posterior(None, temperature, self.augmentation, self.copies)
+            run = self.case.drawn(desk, name, self.case.swept(temperature), posterior)
             predictive = run.predict(test.x)
             warm = predictive if warm is None else warm
             found[f"{temperature:g}"] = {
@@ -62,6 +64,10 @@ class Temperature(Asked):
         effect = "cold-posterior" if float(best) < 1 else "warm-posterior"
         return f"{told}, by more than two standard errors: there is a {effect} effect."
 
+    @property
+    def _augmented(self) -> str:
+        return ", with augmentation" if self.augmentation else ""
+
     def show(self, found: Found) -> list[Table | Figure]:
         rows = found["temperatures"]
         t = np.array([float(key) for key in rows])
@@ -73,16 +79,36 @@ class Temperature(Asked):
                 {"HMC": (t, np.array([row["NLL"] for row in rows.values()]))},
                 "temperature",
                 "loss (nats)",
-                f"Loss against temperature{self.titled}",
+                f"Loss against temperature{self.titled}{self._augmented}",
                 "One is the Bayes posterior; a minimum to its left is a cold-posterior effect.",
                 log_x=True,
             ),
             Table(
                 ["temperature", *columns],
                 table,
-                f"Temperature of prior and likelihood together{self.titled}; the difference in loss is to "
+                f"Temperature of prior and likelihood together{self.titled}{self._augmented}; the "
+                "difference in loss is to "
                 "temperature one, with its standard error over test examples.",
                 columns,
                 best={"accuracy": "higher", "NLL": "lower", "ECE": "lower"},
             ),
         ]
+
+
+@dataclass(frozen=True)
+class AugmentedTemperature(Temperature):
+    """The same with augmented images: K fixed copies of each, whose log likelihoods count 1/K."""
+
+    question: ClassVar[str] = "Does data augmentation make a cold posterior better?"
+    published: ClassVar[str] = (
+        "The cold-posterior effect is largely an artefact of data augmentation: with it, colder posteriors "
+        "predict better."
+    )
+
+    def answer(self, found: Found) -> str:
+        words = f"{' and '.join(self.augmentation)}, {self.copies} copies of every image"
+        return f"With augmentation ({words}): {_lowered(super().answer(found))}"
+
+
+def _lowered(sentence: str) -> str:
+    return sentence[0].lower() + sentence[1:]

@@ -1,0 +1,131 @@
+"""The study of the compact representation: it runs at a tiny size, and its answers follow its numbers."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from symbayes.draws import Draws
+from symbayes.studies.compact import Compact
+from symbayes.studies.compact.frontier import REACH, _best, rounded
+from symbayes.studies.compact.gaussians import RAW, REBASED
+
+PARTS = Compact("tiny").parts()
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Any]]:
+    page = Compact("tiny", tmp_path_factory.mktemp("compact"))()
+    return page.read_text(), json.loads((page.parent / "results.json").read_text())
+
+
+def test_tiny_study_asks_and_answers_everything(done: tuple[str, dict[str, Any]]) -> None:
+    text, numbers = done
+    assert set(numbers["parts"]) == set(PARTS)
+    for name, part in numbers["parts"].items():
+        assert part["answer"] in text.replace("&#39;", "'"), name
+    assert "agreement, published" in text
+
+
+def test_training_from_a_start_that_is_not_moved_gives_no_transpositions(
+    done: tuple[str, dict[str, Any]],
+) -> None:
+    still, moved = done[1]["parts"]["transpositions"]["found"]["rows"]
+    assert (still["start"], still["after"]) == (0, 0)
+    assert moved["start"] == 3
+    assert moved["distance"] > still["distance"]
+
+
+@pytest.mark.parametrize("bits", [1, 2, 4, 8])
+def test_rounded_draws_take_as_many_levels_as_their_bits_allow(bits: int) -> None:
+    rng = np.random.default_rng(bits)
+    mean = {"params": {"w": rng.normal(size=500).astype(np.float32)}, "stats": {}}
+    leaf = mean["params"]["w"] + rng.normal(size=(2, 3, 500)).astype(np.float32)
+    found = rounded(Draws.from_variables({"params": {"w": leaf}, "stats": {}}), mean, bits)
+    away = found.variables["params"]["w"] - mean["params"]["w"]
+    assert len(np.unique(away.round(4))) <= 2**bits
+    error = np.sqrt(np.mean((found.variables["params"]["w"] - leaf) ** 2))
+    # Rate-distortion theory allows no less than 2^-b; levels that are evenly spaced need somewhat more.
+    assert 2.0**-bits < error < 2.5 * 2.0**-bits
+    narrow, wide = (_error(leaf, mean["params"]["w"], bits, reach * REACH[bits]) for reach in (0.75, 1.4))
+    assert error < min(narrow, wide), "the reach is about the best"
+
+
+def _error(leaf: np.ndarray, mean: np.ndarray, bits: int, reach: float) -> float:
+    away = leaf - mean
+    width = 2 * reach * away.std() / 2**bits
+    level = np.clip(np.floor(away / width), -(2**bits) // 2, 2**bits // 2 - 1) + 0.5
+    return float(np.sqrt(np.mean((level * width - away) ** 2)))
+
+
+def test_frontier_is_what_nothing_beats_at_its_size() -> None:
+    rows = [
+        {"name": name, "family": family, "bits": bits, "TV": tv}
+        for name, family, bits, tv in (
+            ("a", "stored draws", 10, 0.5),
+            ("b", "stored draws", 20, 0.3),
+            ("c", "Gaussian, aligned", 20, 0.4),
+            ("d", "draws of 4 bits", 15, 0.3),
+            ("e", "draws of 4 bits", 30, 0.1),
+            ("all", "ceiling", 1, 0.0),
+        )
+    ]
+    assert [row["name"] for row in _best(rows)] == ["a", "d", "b", "e"]
+    answer = PARTS["frontier"].answer({"rows": rows})
+    assert "lie stored draws and draws of 4 bits, and no Gaussian." in answer
+    assert "d reach 0.300 with 0 kbit, where b reach 0.300" in answer
+    rows[2]["TV"] = 0.05
+    rows[3]["TV"] = rows[4]["TV"] = 0.9
+    answer = PARTS["frontier"].answer({"rows": rows})
+    assert "lie stored draws and Gaussian, aligned." in answer
+    assert "nowhere as close" in answer
+
+
+def test_answers_on_gaussians_follow_the_numbers() -> None:
+    rows = {
+        "hmc: draws": {"agreement": 0.99, "TV": 0.01},
+        RAW: {"agreement": 0.1, "TV": 0.8},
+        REBASED: {"agreement": 0.9, "TV": 0.3},
+    }
+    answer = PARTS["gaussians"].answer({"rows": rows})
+    assert "Rebasing lifts the agreement of a Gaussian with held-out HMC draws from 10.0% to 90.0%" in answer
+    assert "One Gaussian is not enough: the best (Gaussian, rebased) agrees on 90.0%" in answer
+    assert "closes 90% of the gap" in Compact("tiny").answer({"gaussians": {"rows": rows}})
+    rows[REBASED]["agreement"] = 0.05
+    rows["hmc: Gaussian, aligned jointly"] = {"agreement": 0.985, "TV": 0.02}
+    answer = PARTS["gaussians"].answer({"rows": rows})
+    assert "does not lift" in answer
+    assert "is enough: the best (Gaussian, aligned jointly)" in answer
+
+
+def test_answers_on_sigmas_and_barriers_follow_the_numbers() -> None:
+    median = {"raw": 1.0, "aligned": 0.8, "prior, raw": 1.0, "prior, aligned": 0.95}
+    pruned = {"mean, by sigma": {"kept": [1.0, 0.5, 0.1], "accuracy": [0.9, 0.895, 0.4]}}
+    answer = PARTS["sigmas"].answer({"median": median, "pruned": pruned})
+    assert "by 20.0%, more than that of pure noise (5.0%)" in answer
+    assert "with the 50% of its weights" in answer
+    found: dict[str, Any] = {
+        "epochs": [1, 9],
+        "t": [0, 0.5, 1],
+        "loss": {"naive": [[1, 1.5, 1], [0, 2, 0]], "rebased": [[1, 1.1, 1], [0, 0.1, 0]]},
+    }
+    answer = PARTS["interpolation"].answer(found)
+    assert "The barrier disappears" in answer
+    assert "after 9 epochs from 2.000 to 0.100 nats, and after 1 from 0.500 to 0.100" in answer
+    found["loss"]["rebased"][1][1] = 1.5
+    assert "The barrier shrinks" in PARTS["interpolation"].answer(found)
+
+
+def test_answer_on_transpositions_follows_the_numbers() -> None:
+    rows = [{"start": n, "after": n + 1, "barrier": n / 10, "distance": 1.0} for n in (0, 5, 9)]
+    answer = PARTS["transpositions"].answer({"rows": rows})
+    assert "follows that of the start (correlation 1.00: 0 become 1, 9 become 10)" in answer
+    assert "rises with it, from 0.000 to 0.900" in answer
+    for row, after in zip(rows, (9, 2, 8), strict=True):
+        row["after"], row["barrier"] = after, 0.1
+    answer = PARTS["transpositions"].answer({"rows": rows})
+    assert "does not follow" in answer
+    assert "does not rise" in answer

@@ -135,7 +135,7 @@ def compare_predictives(
         "ood": bool(judged[reference].ood),
         "validation": judged[reference].validation is not None,
     }
-    given = [need for need, found in there.items() if found]
+    given: list[Need] = [need for need, found in there.items() if found]
     rows = chosen(target.kind, metrics, given, bool(target.positions))
     columns = _columns(rows, judged[reference])
     told = y if scaling is None else scaling.undo(y)
@@ -231,7 +231,7 @@ def measure(
     if scaling is not None:
         y, reference = scaling.undo(y), None if reference is None else reference.unscaled(scaling)
     there: dict[Need, bool] = {"targets": True, "reference": reference is not None, "ood": ood is not None}
-    given = [need for need, found in there.items() if found]
+    given: list[Need] = [need for need, found in there.items() if found]
     rows = chosen(predictive.kind, None, given, bool(predictive.positions)) if metrics is None else metrics
     told = _told(judged, y, [Column(row) for row in rows], reference, intervals=False)
     return {name: value for name, (value, _) in told.items()}

@@ -227,4 +227,29 @@ ROWS = (
         block_steps=(6, *((4,) if AS_USERS else ())),
         longer=sb.IVON(epochs=2, batch=20, draws=5, chains=CHAINS),
     ),
+    Row(
+        # One epoch of six optimiser steps, the curvature in three chunks, and three draws.
+        method=sb.Laplace(epochs=1, batch=20, draws=3, chains=CHAINS),
+        other=sb.Laplace(epochs=2, batch=20, draws=4, chains=CHAINS, learning_rate=1e-2),
+        independent=sb.Laplace(epochs=1, batch=20, draws=3, chains=CHAINS),
+        block_steps=(2,),
+        longer=sb.Laplace(epochs=1, batch=20, draws=4, chains=CHAINS),
+        exact=sb.Laplace(
+            epochs=400, batch=24, draws=1000, chains=CHAINS, learning_rate=3e-2, structure="last-layer"
+        ),
+    ),
+    *(
+        # Two epochs of six steps, and two members.
+        Row(
+            method=kind(epochs=2, batch=20, members=2, chains=CHAINS),
+            other=kind(learning_rate=1e-2, epochs=1, batch=20, members=2, chains=CHAINS, **other),
+            independent=kind(epochs=2, batch=20, members=2, chains=CHAINS),
+            block_steps=(6, *((4,) if AS_USERS else ())),
+        )
+        for kind, other in (
+            (sb.BatchEnsemble, {"spread": 0.1}),
+            (sb.Masksembles, {"share": 0.7}),
+            (sb.PackedEnsemble, {}),
+        )
+    ),
 )

@@ -1,6 +1,7 @@
 """What every kind of distribution keeps to: one draw, many draws, one per chain, on disk."""
 
 import functools
+import math
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,7 +16,18 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 from symbayes import trees
-from symbayes.distributions import KINDS, Delta, Distribution, Gaussian, Mixture, from_arrays, load, to_arrays
+from symbayes.distributions import (
+    KINDS,
+    Delta,
+    Distribution,
+    Gaussian,
+    Kronecker,
+    LastLayer,
+    Mixture,
+    from_arrays,
+    load,
+    to_arrays,
+)
 from symbayes.draws import Draws, files
 
 SHAPES = {"params/l2/kernel": (4, 2), "params/l10/bias": (3,), "params/gain": (), "stats/mean": (5,)}
@@ -45,11 +57,38 @@ def moments_per_chain(rank: int, seed: int = 7) -> Gaussian:
     return jax.jit(jax.vmap(fit))(variables(seed, CHAINS, 6))
 
 
+def kroneckers(seed: int = 3) -> Kronecker:
+    """One of every chain: factors of a matrix and of a vector, and a weight by itself."""
+    rng = np.random.default_rng(seed)
+
+    def rotation(size: int, *shape: int) -> np.ndarray:
+        turned = np.linalg.qr(rng.normal(size=(CHAINS, size, size)))[0]
+        return turned.reshape(CHAINS, size, *shape).astype(np.float32)
+
+    inputs = {"params/l2/kernel": rotation(4, 4, 1), "params/l10/bias": np.ones((CHAINS, 1, 1), np.float32)}
+    outputs = {"params/l2/kernel": rotation(2, 1, 2), "params/l10/bias": rotation(3, 3)}
+    sizes = {"params/l2/kernel": (4, 2), "params/l10/bias": (1, 3), "params/gain": ()}
+    spread = {name: rng.uniform(0.5, 2, (CHAINS, *s)).astype(np.float32) for name, s in sizes.items()}
+    return Kronecker(variables(seed, CHAINS), *map(trees.unflatten, (inputs, outputs, spread)))
+
+
+def last_layers(seed: int = 4) -> LastLayer:
+    """One of every chain, in which the gain is fixed."""
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(CHAINS, 11, 11)).astype(np.float32)
+    factors = {"params/l2/kernel": rows[..., :8].reshape(CHAINS, 11, 4, 2), "params/l10/bias": rows[..., 8:]}
+    return LastLayer(variables(seed, CHAINS), trees.unflatten(factors))
+
+
 MAKERS: dict[str, Callable[[], Distribution]] = {
     "gaussian, diagonal": lambda: gaussian(0, 0),
     "gaussian, rank 3": lambda: gaussian(0, 3),
+    "kronecker": lambda: trees.index(kroneckers(), 0),
+    "last layer": lambda: trees.index(last_layers(), 0),
     "delta": lambda: Delta(variables(1)),
     "mixture of gaussians": lambda: Mixture(moments_per_chain(2)),
+    "mixture of kroneckers": lambda: Mixture(kroneckers()),
+    "mixture of last layers": lambda: Mixture(last_layers()),
     "mixture of deltas": lambda: Mixture(Delta(variables(2, CHAINS))),
     "mixture of mixtures": lambda: Mixture(
         trees.stack([Mixture(moments_per_chain(2)), Mixture(moments_per_chain(2, seed=8))])
@@ -119,6 +158,53 @@ def test_one_draw_from_each_chain_is_the_draw_from_it(rank):
         alone = trees.index(batched, chain).sample(keys[chain])
         for a, b in zip(jax.tree.leaves(alone), jax.tree.leaves(trees.index(drawn, chain)), strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+def explicit(one: Kronecker | LastLayer) -> np.ndarray:
+    """The covariance of all weights in natural order (l2, l10, gain), by Kronecker products."""
+    order = list(trees.flatten({"params": one.mean["params"]}))
+    ends = dict(zip(order, np.cumsum([math.prod(SHAPES[name]) for name in order]), strict=True))
+    found = np.zeros((12, 12))
+    if isinstance(one, LastLayer):
+        rows = np.zeros((11, 12))
+        for name, leaf in trees.flatten(one.factors).items():
+            rows[:, ends[name] - math.prod(SHAPES[name]) : ends[name]] = np.reshape(leaf, (11, -1))
+        return rows.T @ rows
+    for name, d in trees.flatten(one.deviations).items():
+        size = math.prod(SHAPES[name])
+        root = np.eye(1)
+        if name != "params/gain":
+            a, g = (
+                np.reshape(trees.flatten(t)[name], (-1, n))
+                for t, n in zip((one.inputs, one.outputs), np.shape(d), strict=True)
+            )
+            root = np.kron(np.asarray(a, np.float64).T, np.asarray(g, np.float64).T)
+        place = slice(ends[name] - size, ends[name])
+        found[place, place] = root @ np.diag(np.ravel(d).astype(np.float64) ** 2) @ root.T
+    return found
+
+
+@pytest.mark.parametrize("name", ["kronecker", "last layer"])
+def test_structured_gaussians_have_their_covariance(name):
+    """In densities, in variances of linear functions, and in draws."""
+    one, at = made_as(name), variables(3, 2, 4)
+    assert isinstance(one, Kronecker | LastLayer)
+    whole = explicit(one)
+    fixed = np.diag(whole) == 0
+    if fixed.any():
+        assert np.all(one.log_density(at) == -np.inf)
+        at["params"]["gain"] = np.broadcast_to(one.mean["params"]["gain"], (2, 4))
+    law = multivariate_normal(flat(one.mean)[~fixed], whole[np.ix_(~fixed, ~fixed)])
+    np.testing.assert_allclose(one.log_density(at), law.logpdf(flat(at, 2)[..., ~fixed]), rtol=1e-4)
+    slopes = variables(5, 6)
+    some = {name: trees.flatten(slopes)[name] for name in trees.names(one.varying)}
+    ends = flat(slopes, 1) * ~fixed
+    expected = np.einsum("ki,ij,kj->k", ends, whole, ends)
+    np.testing.assert_allclose(one.variances(trees.unflatten(some)), expected, rtol=1e-4)
+    drawn = flat(jax.jit(jax.vmap(one.sample))(jax.random.split(jax.random.key(8), 4000)), 1) - flat(one.mean)
+    products = drawn[:, :, None] * drawn[:, None, :]
+    errors = products.std(axis=0) / np.sqrt(4000) + 1e-9
+    assert np.max(np.abs(products.mean(axis=0) - whole) / errors) < 4.5
 
 
 def test_a_mixture_is_the_mean_of_its_components():

@@ -8,10 +8,13 @@ from symbayes.analyse.compare import Comparison, compare
 from symbayes.analyse.control import prior_draws
 from symbayes.analyse.diagnosis import Diagnosis, diagnose
 from symbayes.analyse.distances import LayerDistance, distances
+from symbayes.analyse.evidence import Models, climb, models
 from symbayes.analyse.findings import Findings, investigate
+from symbayes.analyse.landscape import Landscape, landscape
 from symbayes.analyse.mixing import Mixing, mixing
 from symbayes.analyse.pairs import Pair, Trained, align_pair, compare_pair
 from symbayes.analyse.pruning import pruned_accuracy
+from symbayes.analyse.quality import Quality, quality
 from symbayes.analyse.splits import SplitScores
 from symbayes.analyse.spread import Spread
 
@@ -23,15 +26,19 @@ __all__ = [
     "Comparison",
     "Diagnosis",
     "Findings",
+    "Landscape",
     "LayerDistance",
     "Mixing",
+    "Models",
     "Pair",
+    "Quality",
     "SplitScores",
     "Spread",
     "Trained",
     "align_pair",
     "align_run",
     "barriers",
+    "climb",
     "compactness",
     "compare",
     "compare_pair",
@@ -39,7 +46,10 @@ __all__ = [
     "distances",
     "held_out",
     "investigate",
+    "landscape",
     "mixing",
+    "models",
     "prior_draws",
     "pruned_accuracy",
+    "quality",
 ]

@@ -84,6 +84,18 @@ COMMANDS: dict[str, Entry] = {
         "symbayes.cli.compact:Compact",
         "Fit a Gaussian to part of a run's draws, and judge it by the predictions of the others.",
     ),
+    "distance": Entry(
+        "symbayes.cli.distance:Distance",
+        "How far the draws of a run are from those of a reference, in weights and in functions.",
+    ),
+    "landscape": Entry(
+        "symbayes.cli.landscape:LandscapeCommand",
+        "The plane through three networks of a run as a picture, their mass, and how the loss bends.",
+    ),
+    "evidence": Entry(
+        "symbayes.cli.evidence:EvidenceCommand",
+        "Which model: what runs predict left out (PSIS-LOO, WAIC), and the log evidence.",
+    ),
     "study": Entry(
         "symbayes.cli.study:StudyCommand",
         "Run a published experiment again, and see its answers beside the paper's.",

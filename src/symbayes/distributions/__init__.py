@@ -5,6 +5,8 @@ from symbayes.distributions.delta import Delta
 from symbayes.distributions.distribution import KINDS, Distribution, from_arrays, load, to_arrays
 from symbayes.distributions.fitting import largest_rank, weight_count
 from symbayes.distributions.gaussian import Gaussian
+from symbayes.distributions.kronecker import Kronecker
+from symbayes.distributions.last_layer import LastLayer
 from symbayes.distributions.mixture import Mixture
 from symbayes.distributions.pruning import keep_largest, prune
 
@@ -13,6 +15,8 @@ __all__ = [
     "Delta",
     "Distribution",
     "Gaussian",
+    "Kronecker",
+    "LastLayer",
     "Mixture",
     "from_arrays",
     "keep_largest",

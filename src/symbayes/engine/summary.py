@@ -41,6 +41,7 @@ class Summary:
         draws: of each chain, as kept so far.
         weights: numbers in a draw.
         forward: how draws predict.
+        evidence: log evidence of every chain.
         acceptance: mean over the draws.
         divergences: how many draws' trajectories diverged.
         rhat: largest rank-normalised split R-hat: of the energy, and of the weights (some of them, where
@@ -61,6 +62,7 @@ class Summary:
     draws: int
     weights: int
     forward: Kind
+    evidence: list[float] | None
     acceptance: float | None
     divergences: int | None
     rhat: Mapping[str, float]
@@ -88,6 +90,7 @@ class Summary:
             draws=len(draws),
             weights=sum(math.prod(shape) for shape in draws.shapes.values()) if draws.segments else 0,
             forward=draws.forward.kind,
+            evidence=_evidence(run.traces),
             acceptance=float(stats["acceptance"].mean()) if "acceptance" in stats else None,
             divergences=int(stats["divergent"].sum()) if "divergent" in stats else None,
             rhat={name: float(np.nanmax(evaluate.rhat(values))) for name, values in mixed.items()},
@@ -111,6 +114,7 @@ class Summary:
             "state": state,
             "draws": f"{self.chains} chains x {self.draws:,} draws",
             "predictions": None if self.forward == "plain" else WORDS[self.forward],
+            "log evidence": None if self.evidence is None else _ends(self.evidence),
             "acceptance": None if self.acceptance is None else f"{self.acceptance:.1%}",
             "divergences": None if self.divergences is None else f"{self.divergences:,}",
             "largest R-hat": _listed(self.rhat, ".3f"),
@@ -140,6 +144,16 @@ class Summary:
 
 def _listed(numbers: Mapping[str, float], form: str) -> str:
     return ", ".join(f"{value:{form}} ({name})" for name, value in numbers.items() if not math.isnan(value))
+
+
+def _evidence(traces: Mapping[str, np.ndarray]) -> list[float] | None:
+    return traces["log_evidence"][:, -1].astype(float).tolist() if "log_evidence" in traces else None
+
+
+def _ends(values: list[float]) -> str:
+    """One number, or the smallest and the largest of several chains."""
+    low, high = (f"{end:,.1f}" for end in (min(values), max(values)))
+    return low if low == high else f"{low} to {high}"
 
 
 def _mixed(draws: Draws, stats: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -5,15 +5,19 @@
 
 from symbayes.engine import Method
 from symbayes.methods.adjusted_mclmc import AdjustedMCLMC
+from symbayes.methods.batch_ensemble import BatchEnsemble
 from symbayes.methods.checkpoint import CheckpointEnsemble
 from symbayes.methods.ema import EMA
 from symbayes.methods.ensemble import DeepEnsemble
 from symbayes.methods.hmc import HMC
 from symbayes.methods.ivon import IVON
+from symbayes.methods.laplace import Laplace
 from symbayes.methods.mala import MALA
+from symbayes.methods.masksembles import Masksembles
 from symbayes.methods.mclmc import MCLMC
 from symbayes.methods.mile import MicrocanonicalEnsemble
 from symbayes.methods.nuts import NUTS
+from symbayes.methods.packed_ensemble import PackedEnsemble
 from symbayes.methods.sghmc import SGHMC
 from symbayes.methods.sgld import SGLD
 from symbayes.methods.snapshot import SnapshotEnsemble
@@ -40,6 +44,10 @@ METHODS: dict[str, type[Method]] = {
         SWAG,
         MeanField,
         IVON,
+        BatchEnsemble,
+        Masksembles,
+        PackedEnsemble,
+        Laplace,
     )
 }
 
@@ -56,9 +64,13 @@ __all__ = [
     "SWA",
     "SWAG",
     "AdjustedMCLMC",
+    "BatchEnsemble",
     "CheckpointEnsemble",
     "DeepEnsemble",
+    "Laplace",
+    "Masksembles",
     "MeanField",
     "MicrocanonicalEnsemble",
+    "PackedEnsemble",
     "SnapshotEnsemble",
 ]

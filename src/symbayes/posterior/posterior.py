@@ -213,14 +213,18 @@ class Posterior(Minibatches):
         def of(x: jax.Array) -> jax.Array:
             return self.likelihood.log_prob(apply(variables, x), chunk.y)
 
-        def of_copy(number: jax.Array) -> jax.Array:
-            own = jax.random.fold_in(jax.random.key(AUGMENTED), number)
-            keys = jax.vmap(lambda example: jax.random.fold_in(own, example))(chunk.number)
-            return of(augmented(self.augmentation, keys, chunk.x))
-
         if not self.augmentation:
             return of(chunk.x)
-        return jnp.mean(jax.lax.map(of_copy, jnp.arange(self.copies)), axis=0)
+        return jnp.mean(
+            jax.lax.map(lambda number: of(self.augmented_copy(chunk, number)), jnp.arange(self.copies)),
+            axis=0,
+        )
+
+    def augmented_copy(self, chunk: Chunks, number: int | jax.Array) -> jax.Array:
+        """The inputs of a chunk in one of their fixed augmented forms."""
+        own = jax.random.fold_in(jax.random.key(AUGMENTED), number)
+        keys = jax.vmap(lambda example: jax.random.fold_in(own, example))(chunk.number)
+        return augmented(self.augmentation, keys, chunk.x)
 
     def log_density(self, variables: Variables) -> jax.Array:
         """The tempered log density over all data."""

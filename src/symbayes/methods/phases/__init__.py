@@ -8,6 +8,7 @@ from symbayes.methods.phases.langevin import Langevin
 from symbayes.methods.phases.microcanonical import Microcanonical
 from symbayes.methods.phases.newton import OnlineNewton
 from symbayes.methods.phases.sample import Sample
+from symbayes.methods.phases.sharing import Members, Together
 from symbayes.methods.phases.train import Train
 from symbayes.methods.phases.trajectories import Trajectories
 from symbayes.methods.phases.tree import Trees
@@ -20,9 +21,11 @@ __all__ = [
     "Diffusion",
     "IsokineticTrajectories",
     "Langevin",
+    "Members",
     "Microcanonical",
     "OnlineNewton",
     "Sample",
+    "Together",
     "Train",
     "Trajectories",
     "Trees",

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from symbayes.report.figures.landscape import barrier_curves
     from symbayes.report.figures.lines import curves
     from symbayes.report.figures.mixing import rhat_histograms
+    from symbayes.report.figures.plane import loss_planes
     from symbayes.report.figures.regression import (
         Predicted,
         pit_histogram,
@@ -37,6 +38,7 @@ __getattr__, __dir__ = lazily(
         "dots": "symbayes.report.figures.rows:dots",
         "entropy_histogram": "symbayes.report.figures.calibration:entropy_histogram",
         "frontier": "symbayes.report.figures.compact:frontier",
+        "loss_planes": "symbayes.report.figures.plane:loss_planes",
         "picture_grid": "symbayes.report.figures.images:picture_grid",
         "pit_histogram": "symbayes.report.figures.regression:pit_histogram",
         "predicted_against_true": "symbayes.report.figures.regression:predicted_against_true",
@@ -61,6 +63,7 @@ __all__ = [
     "dots",
     "entropy_histogram",
     "frontier",
+    "loss_planes",
     "picture_grid",
     "pit_histogram",
     "predicted_against_true",

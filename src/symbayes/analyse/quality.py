@@ -1,0 +1,255 @@
+"""How far the draws of a run are from those of a reference: weights raw and canonical, functions, and units.
+
+The reference is cut in two halves, by chains where it has several.  The run is compared with the first, and
+beside it stands the floor: the second half against the first, at the same number of draws.  Symmetries are
+removed by the canonical form of every draw, which looks at no other draw, so that the test over chains stays
+exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from symbayes import evaluate, symmetry, trees
+from symbayes.analyse.aligned import movable
+from symbayes.analyse.bounds import Bounds, evenly
+from symbayes.analyse.predictions import predictive_of
+from symbayes.analyse.progress import Tell, silent
+from symbayes.brief import briefly
+from symbayes.draws import Draws
+from symbayes.engine import Opened, Source, open_run
+from symbayes.evaluate import Distances, Kernels, UnitTest
+from symbayes.evaluate.mmd import PERMUTATIONS, unbiased
+from symbayes.specs import require
+
+EVERYTHING = "all"
+INPUTS = 64
+"""Inputs of each layer by which its units are compared, chosen at random."""
+EXAMPLES = 200
+"""Inputs at which functions are compared."""
+
+
+@dataclass(frozen=True)
+class Apart:
+    """How far two sets of draws are apart, beside the floor; None where there is none.
+
+    Attributes:
+        mmd: unbiased squared maximum mean discrepancy from the first half of the reference.
+        floor: that of the reference's second half.
+        p_value: of the test that permutes chains; None where chains differ in length.
+        smallest: the least p-value that so many chains can give.
+        wasserstein: sliced Wasserstein distance of order 2 from the first half.
+        wasserstein_floor: that of the second half.
+    """
+
+    mmd: float
+    floor: float
+    p_value: float | None
+    smallest: float | None
+    wasserstein: float
+    wasserstein_floor: float
+
+
+@briefly
+@dataclass(frozen=True, eq=False)
+class Quality:
+    """How far a run is from a reference.
+
+    Attributes:
+        weights: by form (raw, canonical) and layer, the last being all weights together.
+        functions: of what the draws predict at some inputs.
+        stein: kernel Stein discrepancy of the run and of the reference from the density, squared.
+        units: of each permuted layer, whether its units share one marginal in the chains of the run.
+        draws: in each of the three sets.
+    """
+
+    weights: Mapping[str, Mapping[str, Apart]]
+    functions: Apart | None
+    stein: Mapping[str, float]
+    units: Mapping[str, UnitTest]
+    draws: int
+
+    def numbers(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "draws": self.draws,
+            "weights": {
+                form: {name: asdict(one) for name, one in rows.items()} for form, rows in self.weights.items()
+            },
+            "functions": None if self.functions is None else asdict(self.functions),
+            "stein": dict(self.stein),
+            "units": {name: asdict(one) for name, one in self.units.items()},
+        }
+
+
+def quality(
+    source: Source,
+    reference: Source,
+    x: Any = None,
+    bounds: Bounds | None = None,
+    permutations: int = PERMUTATIONS,
+    tell: Tell = silent,
+) -> Quality:
+    """Compare a run with a reference of the same network; functions at some of the inputs `x`, if given."""
+    run, other = open_run(source), open_run(reference)
+    require(
+        run.draws.shapes == other.draws.shapes,
+        "the run and the reference are of different networks: compare draws of one network",
+    )
+    for one in (run, other):
+        require(one.draws.forward.plain, "weights are compared where a draw predicts by its weights alone")
+    bounds = bounds or Bounds()
+    first, second = halves(other.draws)
+    sets = [bounds.some_draws(draws) for draws in (run.draws, first, second)]
+    total = min(draws.chains * len(draws) for draws in sets)
+    require(total >= 2, "a comparison takes at least two draws of the run and four of the reference")
+    forms = {"raw": sets}
+    if movable(run.group):
+        tell("canonical form of every draw")
+        forms["canonical"] = [_canonical(draws, run.group) for draws in sets]
+    weights = {}
+    for form, of_form in forms.items():
+        tell(f"distances between weights, {form}")
+        weights[form] = _weights_apart(of_form, total, permutations)
+    functions = None
+    if x is not None:
+        tell("distances between functions")
+        functions = _functions_apart(run, sets, np.asarray(x), total, permutations)
+    tell("kernel Stein discrepancies")
+    stein = _stein(other, {"run": sets[0], "reference": sets[1]}, total)
+    tell("units of each layer")
+    return Quality(weights, functions, stein, unit_tests(run.draws, run.group), total)
+
+
+def _canonical(draws: Draws, group: symmetry.Symmetry) -> Draws:
+    found = symmetry.canonical(draws, group)
+    assert isinstance(found, Draws)
+    return found
+
+
+def halves(draws: Draws) -> tuple[Draws, Draws]:
+    """Two halves: every other chain, or of a single chain the first and the last draws."""
+    if draws.chains > 1:
+        even = draws.chains - draws.chains % 2
+        return draws.select(slice(0, even, 2)), draws.select(slice(1, even, 2))
+    middle = len(draws) // 2
+    require(middle >= 1, "a reference of one chain takes two draws or more")
+    return draws.select(draws=slice(0, middle)), draws.select(draws=slice(middle, 2 * middle))
+
+
+def layers(draws: Draws) -> dict[str, list[str]]:
+    """The parameters of each layer, by its name."""
+    found: dict[str, list[str]] = {}
+    for name in draws.shapes:
+        kind, *path = name.split("/")
+        if kind == "params":
+            found.setdefault("/".join(path[:-1]) or path[-1], []).append(name)
+    return found
+
+
+def _weights_apart(sets: list[Draws], total: int, permutations: int) -> dict[str, Apart]:
+    """Of each layer and of all weights."""
+    points = [{name: _matrix(draws, names) for name, names in layers(draws).items()} for draws in sets]
+    between = {name: evaluate.distances(np.concatenate([p[name] for p in points])) for name in points[0]}
+    found = {
+        name: _apart(of_layer, [p[name] for p in points], sets, total, permutations)
+        for name, of_layer in between.items()
+    }
+    if len(between) > 1:
+        whole = sum(between.values(), start=Distances(np.zeros(()), np.zeros(())))
+        joined = [np.concatenate(list(p.values()), axis=1) for p in points]
+        found[EVERYTHING] = _apart(whole, joined, sets, total, permutations)
+    return found
+
+
+def _matrix(draws: Draws, names: list[str]) -> np.ndarray:
+    flat = trees.flatten(draws.variables)
+    count = draws.chains * len(draws)
+    return np.concatenate([np.asarray(flat[name]).reshape(count, -1) for name in names], axis=1)
+
+
+def _functions_apart(run: Opened, sets: list[Draws], x: np.ndarray, total: int, permutations: int) -> Apart:
+    inputs = x[evenly(len(x), EXAMPLES)]
+    values = [predictive_of(run, draws, inputs).every for draws in sets]
+    points = [array.reshape(array.shape[0] * array.shape[1], -1) for array in values]
+    return _apart(evaluate.distances(np.concatenate(points)), points, sets, total, permutations)
+
+
+def _apart(
+    between: Distances, points: list[np.ndarray], sets: list[Draws], total: int, permutations: int
+) -> Apart:
+    """From the distances between all draws of the run, of the first half and of the second, in this order."""
+    starts = np.cumsum([0, *(len(each) for each in points)])
+    run, first, second = (
+        evenly(len(each), total) + start for each, start in zip(points, starts, strict=False)
+    )
+    all_first = np.arange(starts[1], starts[2])
+    kernels = Kernels.of(between.part(all_first, all_first))
+    kernel = kernels(between)
+
+    def discrepancy(rows: np.ndarray) -> float:
+        parts = kernel[np.ix_(rows, rows)], kernel[np.ix_(first, first)], kernel[np.ix_(rows, first)]
+        return unbiased(*parts)
+
+    def sliced(number: int) -> float:
+        a, b = (points[k][evenly(len(points[k]), total)] for k in (number, 1))
+        return evaluate.sliced_wasserstein(a, b)
+
+    p_value = smallest = None
+    if len(sets[0]) == len(sets[1]):
+        rows = np.arange(starts[2])
+        test = evaluate.chain_test(kernel[np.ix_(rows, rows)], (sets[0].chains, sets[1].chains), permutations)
+        p_value, smallest = test.p_value, test.smallest
+    return Apart(discrepancy(run), discrepancy(second), p_value, smallest, sliced(0), sliced(2))
+
+
+def _stein(other: Opened, sets: Mapping[str, Draws], total: int) -> dict[str, float]:
+    """From the density of the reference's posterior, at one bandwidth for all."""
+    posterior = other.posterior
+    gradients = jax.jit(lambda some: jax.lax.map(posterior.gradient, some))
+    points, scores = {}, {}
+    for name, draws in sets.items():
+        flat = jax.tree.map(
+            lambda leaf: np.asarray(leaf).reshape(-1, *leaf.shape[2:])[
+                evenly(leaf.shape[0] * leaf.shape[1], total)
+            ],
+            draws.variables,
+        )
+        points[name] = np.asarray(trees.ravel(flat["params"], 1), np.float64)
+        scores[name] = np.asarray(trees.ravel(gradients(flat), 1), np.float64)
+    pairs = evaluate.distances(points["reference"]).squared
+    width = float(np.sqrt(np.median(pairs[np.triu_indices(total, 1)])))
+    if width == 0:
+        return {}
+    return {name: evaluate.ksd(points[name], scores[name], width) for name in sets}
+
+
+def unit_tests(draws: Draws, group: symmetry.Symmetry, seed: int = 0) -> dict[str, UnitTest]:
+    """Whether the units of each permuted layer share one marginal; nothing of a single chain.
+
+    By the weights that lead into them, those of a layer's largest parameter with its units on the last axis.
+    """
+    found: dict[str, UnitTest] = {}
+    if draws.chains < 2:
+        return found
+    flat = trees.flatten(draws.variables)
+    for permutation in group.permutations:
+        into = [
+            move.path
+            for move in permutation.moves
+            if permutation.copies == 1 and move.axes == (len(group.shapes[move.path]) - 1,)
+            if group.shapes[move.path][-1] == permutation.size and move.path.startswith("params/")
+        ]
+        if permutation.size < 2 or not into:
+            continue
+        weights = np.asarray(flat[max(into, key=lambda path: np.prod(group.shapes[path]))])
+        weights = weights.reshape(*weights.shape[:2], -1, permutation.size)
+        rng = np.random.default_rng(seed)
+        some = np.sort(rng.permutation(weights.shape[2])[:INPUTS])
+        found[permutation.name] = evaluate.unit_test(weights[:, :, some], seed=seed)
+    return found

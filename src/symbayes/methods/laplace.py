@@ -1,0 +1,107 @@
+"""Laplace approximations: a Gaussian around each mode, whose precision is the curvature there.
+
+Each chain trains a network to a maximum m of the posterior density (`methods/phases/train.py` has the loss;
+a start that is given takes its place) and takes
+
+    N(m, H^-1),   H = sum over examples of J'LJ + prior precision
+
+with J the Jacobian of the network's outputs in its weights and L the second derivative of the negative log
+likelihood in the outputs: the generalised Gauss-Newton matrix (`methods/phases/curvature.py`), of which the
+diagonal, two Kronecker factors for every layer, or the whole matrix of the last layer are kept.
+
+Predictions are made by drawing weights, which underfits where the density is no Gaussian so far from m; by
+drawing weights of the linearised network, ``f(m, x) + J(m, x) (w - m)``, whose curvature H is; or without
+draws, by the probit approximation (for regression, exactly) of the same.  The log evidence is told for each
+chain: it compares priors and networks without validation data.
+
+Use it around any trained network: it costs as many gradients over the data as there are outputs.
+`last-layer` is the cheapest, `kronecker` the closest to the whole matrix, and `diagonal` neglects that
+weights depend on one another.
+
+References: MacKay (1992), A practical Bayesian framework for backpropagation networks; Daxberger et al.
+(2021), Laplace redux - effortless Bayesian deep learning.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from symbayes.draws.forward import Kind
+from symbayes.engine.method import method
+from symbayes.engine.phase import Phase
+from symbayes.methods.phases.curvature import Curvature, Form, Precision
+from symbayes.methods.phases.middle import Middle
+from symbayes.methods.phases.sample import Sample
+from symbayes.methods.training import REMEDY, Training
+from symbayes.posterior import Posterior
+from symbayes.specs import Count, Natural, require
+
+Predict = Literal["samples", "linearised", "probit"]
+
+FORWARD: dict[Predict, Kind] = {"samples": "plain", "linearised": "linearised", "probit": "closed-form"}
+
+
+@method
+class Laplace(Training):
+    """A Gaussian around each mode, of the curvature there (Daxberger et al. 2021).
+
+    Attributes:
+        epochs: passes over the training data; none where a start is given.
+        chains: modes, each with a Gaussian of its own.
+        structure: what is kept of the curvature: its diagonal, two Kronecker factors for every layer, or the
+            whole matrix of the last layer, where all others keep their weights.
+        precision: of the prior: the posterior's own, or that times a factor which the evidence prefers, or
+            the loss on validation data.
+        predict: by drawing weights, by drawing weights of the linearised network, or by the probit
+            approximation of the latter, without draws.
+        draws: draws of each chain; with predict=probit there is one, the mode.
+    """
+
+    name: ClassVar[str] = "laplace"
+    remedy: ClassVar[str] = REMEDY
+    example: ClassVar[str] = "--structure last-layer --predict probit --chains 5"
+    extends: ClassVar[str | None] = "draws"
+
+    epochs: Natural = 50
+    chains: Count = 1
+    structure: Form = "kronecker"
+    precision: Precision = "prior"
+    predict: Predict = "linearised"
+    draws: Count = 30
+
+    def started(self) -> Laplace:
+        return dataclasses.replace(self, epochs=0)
+
+    @property
+    def forward(self) -> Kind:
+        return FORWARD[self.predict]
+
+    def phases(self, posterior: Posterior) -> tuple[Phase, ...]:
+        require(
+            self.precision != "validation" or posterior.validation is not None,
+            "there are no validation data to choose the precision on: give them to the posterior, or use "
+            "precision='evidence'",
+        )
+        validation = posterior.validation if self.precision == "validation" else None
+        curvature = Curvature(self.structure, self.precision, validation)
+        last = Middle() if self.predict == "probit" else Sample(self.draws)
+        return self.training(posterior), curvature, last
+
+    def tell(self, traces: Mapping[str, np.ndarray]) -> list[str]:
+        if "log_evidence" not in traces:
+            return []
+        evidence, factor = (traces[name][:, -1] for name in ("log_evidence", "precision_factor"))
+        words = [f"log evidence {_range(evidence, ',.1f')}"]
+        if self.precision != "prior":
+            words.append(f"the prior's precision was multiplied by {_range(factor, '.3g')}")
+        return words
+
+
+def _range(values: np.ndarray, form: str) -> str:
+    """One number, or the smallest and the largest of several chains."""
+    low, high = (format(float(end), form) for end in (values.min(), values.max()))
+    return low if low == high else f"{low} to {high}"

@@ -1,0 +1,49 @@
+"""Masksembles: members that each use a fixed part of one network's units.
+
+All weights are shared.  Every member has masks, drawn once and then fixed, that keep a share of the units of
+each hidden layer (`methods/phases/masks.py` has the weights of a member, `methods/phases/sharing.py` the
+loss).  Between a share of one, which is a single network, and small shares, whose masks hardly overlap, as
+those of an ensemble of small networks do not, the members' likeness can be chosen.
+
+Use it like dropout, with a handful of fixed masks in the place of random ones.  Units that no mask keeps, a
+part (1 - share)^members of all, are idle.  An epoch costs as much as one of an ensemble of so many.
+
+References: Durasov, Bagautdinov, Baque & Fua (2021), Masksembles for uncertainty estimation.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from symbayes.engine.method import method
+from symbayes.engine.phase import Phase
+from symbayes.methods.phases import Members, Together
+from symbayes.methods.phases.masks import masked
+from symbayes.methods.training import REMEDY, Training
+from symbayes.posterior import Posterior
+from symbayes.specs import Count, Share
+
+
+@method
+class Masksembles(Training):
+    """Masksembles (Durasov et al. 2021): members that share all weights and use other units.
+
+    Attributes:
+        epochs: passes over the training data, by all members together.
+        chains: independent ensembles.
+        members: draws of each chain.
+        share: part of the units of every hidden layer that a member uses.
+    """
+
+    name: ClassVar[str] = "masksembles"
+    remedy: ClassVar[str] = REMEDY
+    example: ClassVar[str] = "--hidden 128 --members 4 --share 0.5"
+
+    chains: Count = 1
+    members: Count = 4
+    share: Share = 0.5
+
+    def phases(self, posterior: Posterior) -> tuple[Phase, ...]:
+        family = masked(posterior, "random", self.members)
+        together = Together(self.training(posterior), self.share, members=self.members, family=family)
+        return together, Members(units=self.members, family=family)

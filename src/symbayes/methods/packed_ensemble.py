@@ -1,0 +1,48 @@
+"""Packed-Ensembles: a network whose units are divided among members.
+
+Every hidden layer is cut into as many groups of units as there are members, and a member uses its own group
+of every layer, and nothing of the others (`methods/phases/masks.py` has the weights of a member,
+`methods/phases/sharing.py` the loss).  Parameters that belong to no unit, as the last bias, every member has
+for itself: members share nothing.  The paper's factor alpha, by which a network is widened so that members
+are not too narrow, is the choice of a wider network.
+
+Use it where memory bounds the ensemble: members are narrow networks, stored as weights of the wide one with
+zeros outside their groups.
+
+References: Laurent et al. (2023), Packed-Ensembles for efficient uncertainty estimation.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from symbayes.engine.method import method
+from symbayes.engine.phase import Phase
+from symbayes.methods.phases import Members, Together
+from symbayes.methods.phases.masks import masked
+from symbayes.methods.training import REMEDY, Training
+from symbayes.posterior import Posterior
+from symbayes.specs import Count
+
+
+@method
+class PackedEnsemble(Training):
+    """Packed-Ensembles (Laurent et al. 2023): members that divide the units of one network.
+
+    Attributes:
+        epochs: passes over the training data, by all members together.
+        chains: independent ensembles.
+        members: draws of each chain.
+    """
+
+    name: ClassVar[str] = "packed-ensemble"
+    remedy: ClassVar[str] = REMEDY
+    example: ClassVar[str] = "--hidden 256 --members 4"
+
+    chains: Count = 1
+    members: Count = 4
+
+    def phases(self, posterior: Posterior) -> tuple[Phase, ...]:
+        family = masked(posterior, "disjoint", self.members)
+        together = Together(self.training(posterior), None, members=self.members, family=family)
+        return together, Members(units=self.members, family=family)

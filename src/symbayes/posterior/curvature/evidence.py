@@ -1,0 +1,164 @@
+"""The log evidence of a Laplace approximation, and the prior precision that it or validation data prefer.
+
+With m the mode, L its log likelihood, s the prior's standard deviations, q = |m/s|^2, v the P eigenvalues
+of the curvature in units of s, and a prior whose precision is multiplied by p, the integral of the
+exponential of the log density is, to second order around m,
+
+    log Z = L - p q / 2 + P/2 log p - 1/2 sum log(v + p)
+
+With a temperature, L and v are multiplied by the likelihood's weight a and the log prior by its weight b:
+
+    log Z = a L + b (P/2 log p - p q / 2 - sum log s - P/2 log 2 pi)
+            + P/2 log 2 pi + sum log s - 1/2 sum log(a v + b p)
+
+Reference: MacKay (1992), A practical Bayesian framework for backpropagation networks.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from symbayes import trees
+from symbayes.data import Examples
+from symbayes.posterior.curvature.structure import Leaves, Structure, parameters
+from symbayes.posterior.numerics import compensated
+from symbayes.posterior.posterior import Posterior
+from symbayes.posterior.priors import normal_scales
+from symbayes.pytrees import pytree
+from symbayes.specs import require
+
+FACTORS = tuple(10 ** (power / 2) for power in range(-16, 17))
+"""Factors of the prior's precision that are tried, in half decades."""
+SEARCH = 40
+"""Steps of golden section between two of them; each leaves 0.62 of the interval."""
+GOLDEN = (math.sqrt(5) - 1) / 2
+
+
+def prior_scales(posterior: Posterior, own: bool) -> Leaves:
+    """The standard deviations of the parameters under a normal prior, by name; where another one is tuned in
+    its place, `own` being false, one for each."""
+    shapes = parameters(posterior)
+    params = trees.unflatten({name: jnp.zeros(shape) for name, shape in shapes.items()})["params"]
+    scales = normal_scales(posterior.prior, params)
+    require(
+        scales is not None or not own,
+        "a Laplace approximation of this posterior needs a normal prior: use one, or tune a normal prior in "
+        "its place with precision='evidence'",
+    )
+    if scales is None:
+        return dict.fromkeys(shapes, jnp.ones(()))
+    return {f"params/{name}": leaf for name, leaf in trees.flatten(scales).items()}
+
+
+@pytree
+@dataclass(frozen=True)
+class Peak:
+    """A mode and the curvature there: what the evidence is made of.
+
+    Attributes:
+        spectrum: of the curvature, for parameters in units of their scales.
+        log_likelihood: at the mode.
+        square: q, the squared norm of the varying parameters in units of their scales.
+        log_scales: the sum of the logarithms of these scales.
+        weights: a and b, those of log likelihood and log prior.
+    """
+
+    spectrum: Any
+    log_likelihood: Any
+    square: Any
+    log_scales: Any
+    weights: Any
+
+    @classmethod
+    def of(
+        cls, posterior: Posterior, structure: Structure, variables: Any, sums: Any, scales: Leaves
+    ) -> Peak:
+        names, flat = structure.names(posterior), trees.flatten(variables)
+        squares = [jnp.sum(jnp.square(flat[name] / scales[name])) for name in names]
+        logs = [flat[name].size * jnp.log(scales[name]) for name in names]
+        return cls(
+            structure.spectrum(posterior, sums, scales),
+            compensated(posterior.measured_terms(variables)),
+            jnp.sum(jnp.stack(squares)),
+            jnp.sum(jnp.stack(logs)),
+            (posterior.likelihood_weight, posterior.prior_weight),
+        )
+
+    @property
+    def count(self) -> int:
+        """How many parameters vary."""
+        return sum(leaf.size for leaf in jax.tree.leaves(self.spectrum.values))
+
+    def deviations(self, factor: Any) -> Any:
+        """Standard deviations along the eigenvectors, for a prior whose precision is multiplied by this."""
+        a, b = self.weights
+        return jax.tree.map(lambda v: 1 / jnp.sqrt(a * v + b * factor), self.spectrum.values)
+
+    def log_evidence(self, factor: Any) -> jax.Array:
+        """log Z for a prior whose precision is multiplied by this."""
+        a, b = self.weights
+        # Each eigenvalue against the prior alone, which is small for most: their logarithms would not add up.
+        logs = [jnp.log1p(a * v / (b * factor)).ravel() for v in jax.tree.leaves(self.spectrum.values)]
+        left = b * jnp.log(factor) - jnp.log(b * factor)
+        constant = (1 - b) * (self.log_scales + self.count / 2 * math.log(2 * math.pi))
+        fit = a * self.log_likelihood - b * factor * self.square / 2
+        return fit - compensated(jnp.concatenate(logs)) / 2 + self.count / 2 * left + constant
+
+    def tuned(self) -> jax.Array:
+        """The factor with the largest evidence: the best of `FACTORS`, and golden section around it."""
+        grid = jnp.log(jnp.asarray(FACTORS))
+
+        def evidence(log: jax.Array) -> jax.Array:
+            return self.log_evidence(jnp.exp(log))
+
+        best = jnp.clip(jnp.argmax(jax.lax.map(evidence, grid)), 1, len(FACTORS) - 2)
+
+        def narrowed(_: Any, ends: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+            low, high = ends
+            left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+            better = evidence(left) > evidence(right)
+            return jnp.where(better, low, left), jnp.where(better, right, high)
+
+        low, high = jax.lax.fori_loop(0, SEARCH, narrowed, (grid[best - 1], grid[best + 1]))
+        return jnp.exp((low + high) / 2)
+
+
+def validated(
+    posterior: Posterior, structure: Structure, peak: Peak, variables: Any, examples: Examples
+) -> jax.Array:
+    """The factor among `FACTORS` with the smallest loss on other examples, predicted in closed form."""
+    names, flat = structure.names(posterior), trees.flatten(variables)
+    factors = jnp.asarray(FACTORS)
+    likelihood = posterior.likelihood
+
+    def function(some: Leaves, x: jax.Array) -> jax.Array:
+        return posterior.network.apply(trees.like(variables, flat | some), x[None])[0]
+
+    def gains(example: tuple[jax.Array, jax.Array]) -> jax.Array:
+        x, y = example
+        some = {name: flat[name] for name in names}
+        value = function(some, x)
+        slopes = jax.jacrev(function)(some, x)
+        rows = {name: leaf.reshape(value.size, *flat[name].shape) for name, leaf in slopes.items()}
+        squares = jax.tree.map(jnp.square, peak.spectrum.coordinates(rows))
+
+        def gain(factor: jax.Array) -> jax.Array:
+            each = jax.tree.map(
+                lambda c, d: jnp.sum(c * jnp.square(d), axis=tuple(range(1, c.ndim))),
+                squares,
+                peak.deviations(factor),
+            )
+            variance = jax.tree.reduce(jnp.add, each).reshape(value.shape)
+            outputs = likelihood.marginal(value[None], variance[None])
+            return likelihood.marginals.log_prob(outputs, y[None])[0]
+
+        return jax.lax.map(gain, factors)
+
+    with jax.default_matmul_precision("float32"):
+        total = jax.lax.map(gains, (jnp.asarray(examples.x), jnp.asarray(examples.y)))
+    return factors[jnp.argmax(jnp.mean(total, axis=0))]

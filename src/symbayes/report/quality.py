@@ -1,0 +1,80 @@
+"""Tables of how far a run is from a reference, and the page about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from symbayes.analyse.quality import Apart, Quality
+from symbayes.engine import Opened
+from symbayes.report import page
+from symbayes.report.contents import Section, Table
+from symbayes.report.runs import provenance
+
+COLUMNS = ("MMD²", "floor", "p", "sliced W₂", "floor W₂")
+FORMATS = {"MMD²": ".4f", "floor": ".4f", "p": ".3f", "sliced W₂": ".4g", "floor W₂": ".4g"}
+NOTES = {
+    "MMD²": "unbiased squared maximum mean discrepancy from one half of the reference; it may be below zero",
+    "floor": "the same between the two halves of the reference, at the same number of draws",
+    "p": "share of ways to deal the chains to two sets that are as far apart; missing where chains differ in "
+    "length",
+}
+
+
+def quality_tables(found: Quality) -> list[Table]:
+    """Weights and functions; the Stein discrepancies; the test of units."""
+    rows: list[list[Any]] = []
+    for form, layers in found.weights.items():
+        rows += [_row(f"{name}, {form}", one) for name, one in layers.items()]
+    if found.functions is not None:
+        rows.append(_row("functions", found.functions))
+    caption = f"How far {found.draws:,} draws of the run are from {found.draws:,} of the reference."
+    made = [Table(["weights of", *COLUMNS], rows, caption + _least(found), FORMATS, notes=NOTES)]
+    if found.stein:
+        made.append(
+            Table(
+                ["draws of", "KSD²"],
+                [["the run", found.stein["run"]], ["the reference (ceiling)", found.stein["reference"]]],
+                "Squared kernel Stein discrepancy from the posterior's density, near zero for its draws.",
+                {"KSD²": ".4g"},
+            )
+        )
+    if found.units:
+        made.append(
+            Table(
+                ["layer", "variance between units", "after relabelling", "p"],
+                [[name, one.share, one.expected, one.p_value] for name, one in found.units.items()],
+                "Do all units of a layer share one marginal? A small p says that units differ in the same "
+                "way in all chains, as after a common start.",
+                {"variance between units": ".3f", "after relabelling": ".3f", "p": ".3f"},
+            )
+        )
+    return made
+
+
+def _row(name: str, one: Apart) -> list[Any]:
+    return [name, one.mmd, one.floor, one.p_value, one.wasserstein, one.wasserstein_floor]
+
+
+def _least(found: Quality) -> str:
+    smallest = next(iter(next(iter(found.weights.values())).values())).smallest
+    return (
+        "" if smallest is None or smallest < 0.01 else f" So few chains give a p of {smallest:.2g} at least."
+    )
+
+
+def write_quality(found: Quality, runs: Mapping[str, Opened], path: Path) -> Path:
+    """Write the page; gives its path."""
+    names = list(runs)
+    last = {form: list(rows.values())[-1] for form, rows in found.weights.items()}
+    told = "; ".join(f"{form} {one.mmd:.4f} (floor {one.floor:.4f})" for form, one in last.items())
+    summary = f"Squared discrepancy of all weights of {names[0]} from those of {names[1]}: {told}."
+    section = Section(
+        "Posterior quality",
+        "A run that draws from the posterior is as far from one half of the reference as the other half is. "
+        "Raw weights count copies of one network as different; canonical ones do not.",
+        quality_tables(found),
+    )
+    page.write(path, page.render(f"{names[0]} and {names[1]}", summary, [section], provenance(runs)))
+    return path

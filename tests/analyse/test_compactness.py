@@ -1,14 +1,20 @@
 """Compact posteriors against draws they have not seen."""
 
+from pathlib import Path
+
 import jax
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import symbayes as sb
 from symbayes import evaluate, trees
 from symbayes.analyse.compactness import RANKS, compactness, held_out, possible_ranks
+from symbayes.analyse.few_bits import few_bits, normal_entropy
 from symbayes.analyse.predictions import predictive_of, sampled_predictive
 from symbayes.distributions import Gaussian, mean_network
+from symbayes.distributions.few_bits import FewBits
 from symbayes.engine import Opened, open_run
 from symbayes.posterior import CategoricalPredictive
 
@@ -45,15 +51,60 @@ def test_rows_say_what_the_metrics_say(hmc: Opened, hmc_draws: sb.Draws, digits:
     whole = predictive_of(hmc, fit, digits.test.x).mean
     assert ceiling.scores["TV"] == evaluate.total_variation(whole, target)
     assert ceiling.name == "ceiling: all 8 draws"
-    size = 64 * 6 + 6 + 6 * 10 + 10
-    assert [(row.size, row.floats) for row in found.of("Gaussian", "raw")] == [
+    size = 32 * (64 * 6 + 6 + 6 * 10 + 10)
+    assert [(row.size, row.bits) for row in found.of("Gaussian", "raw")] == [
         (0, 2 * size),
         (3, 5 * size),
         (7, 9 * size),  # eight draws have no more
     ]
-    assert [row.floats for row in found.of("stored draws")] == [size, 2 * size, 3 * size, 5 * size]
+    assert [row.bits for row in found.of("stored draws")] == [size, 2 * size, 3 * size, 5 * size]
     assert found.gaussians["raw"].rank == 7
     assert (found.fitted, found.held_out) == (8, 8)
+
+
+def test_networks_in_few_bits_are_rows_too(
+    hmc: Opened, hmc_draws: sb.Draws, digits: sb.data.Dataset, tmp_path: Path
+) -> None:
+    fit, rest = hmc_draws.select(chains=[0]), hmc_draws.select(chains=[1])
+    few = {"bits": 3.0, "networks": 3}
+    found = compactness(hmc, {"raw": fit}, rest, digits.test, (0,), 2, train=digits.train[:40], **few)
+    made = found.networks
+    assert made is not None
+    rows = found.of("few bits")
+    assert [row.size for row in rows] == [1, 2, 3]
+    assert rows[-1].bits == made.bits
+    assert 3 * 3 * 460 < rows[-1].bits < 12 * 3 * 460, "three networks share the tables of the code"
+    made.save(tmp_path / "few.safetensors")
+    again = FewBits.load(tmp_path / "few.safetensors").draws
+    target = predictive_of(hmc, rest, digits.test.x).mean
+    probs = predictive_of(hmc, again, digits.test.x).mean
+    assert rows[-1].scores["TV"] == evaluate.total_variation(probs, target)
+    with pytest.raises(FileExistsError, match="exists already"):
+        made.save(tmp_path / "few.safetensors")
+    with pytest.raises(ValueError, match="chosen at training examples"):
+        compactness(hmc, {"raw": fit}, rest, digits.test, (0,), 2, **few)
+
+
+def test_networks_of_many_bits_are_the_draws(
+    hmc: Opened, hmc_draws: sb.Draws, digits: sb.data.Dataset
+) -> None:
+    """Each of the candidates comes back, in the order of their choice; with few bits, as a neighbour."""
+    fit, x = hmc_draws.select(chains=[0]), digits.train.x[:40]
+    whole = np.asarray(trees.ravel(fit.variables, 2)[0])
+    near = np.asarray(trees.ravel(few_bits(hmc, fit, x, 7.0, 8).draws.variables, 2)[0])
+    nearest = [int(np.argmin(np.abs(whole - one).max(axis=1))) for one in near]
+    assert sorted(nearest) == list(range(8))
+    assert np.abs(whole[nearest] - near).mean() < 0.02 * whole.std()
+    with pytest.raises(ValueError, match="9 networks are to be kept, and there are 8 draws"):
+        few_bits(hmc, fit, x, 2.0, 9)
+
+
+@given(st.floats(0.05, 30), st.integers(0, 2**32 - 1))
+@settings(deadline=None, max_examples=20)
+def test_bits_of_rounded_normal_numbers_are_those_of_samples(spread: float, seed: int) -> None:
+    integers = np.rint(np.random.default_rng(seed).normal(0, spread, 40_000)).astype(int)
+    counts = np.unique(integers, return_counts=True)[1] / 40_000
+    assert normal_entropy(np.array([spread]))[0] == pytest.approx(-np.sum(counts * np.log2(counts)), abs=0.02)
 
 
 def test_samples_of_a_gaussian_come_in_pieces_but_not_twice(

@@ -254,7 +254,7 @@ def test_the_frontier_tells_every_point_apart_and_98_from_99_percent():
     figure = figures.frontier(points)
     for tick in ("98", "99", "≥99.9", "0.02", "0.01", "≤0.001"):
         assert f"<!-- {tick} -->" in figure.svg
-    assert "high: 20 floats, 99.0% and 0.010; 30 floats, 100.0% and 0.000." in figure.alt
+    assert "high: 20 bits, 99.0% and 0.010; 30 bits, 100.0% and 0.000." in figure.alt
 
 
 def test_one_draw_per_chain_is_an_ensemble_and_one_chain_makes_no_claim():

@@ -42,7 +42,7 @@ def test_the_table_of_compact_posteriors_has_every_row(findings: dict[str, Findi
     compact = findings["hmc"].compactness
     assert compact is not None
     table = compactness_table(compact)
-    assert table.columns == ["posterior", "floats stored", "accuracy", "NLL", "agreement", "TV"]
+    assert table.columns == ["posterior", "kbit stored", "accuracy", "NLL", "agreement", "TV"]
     assert [row[0] for row in table.rows] == [row.name for row in compact.rows]
     assert [row[-1] for row in table.rows] == [row.scores["TV"] for row in compact.rows]
     assert "made from 8 draws and tried on 150 test examples" in table.caption

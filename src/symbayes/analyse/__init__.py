@@ -9,6 +9,7 @@ from symbayes.analyse.control import prior_draws
 from symbayes.analyse.diagnosis import Diagnosis, diagnose
 from symbayes.analyse.distances import LayerDistance, distances
 from symbayes.analyse.evidence import Models, climb, models
+from symbayes.analyse.few_bits import few_bits
 from symbayes.analyse.findings import Findings, investigate
 from symbayes.analyse.landscape import Landscape, landscape
 from symbayes.analyse.mixing import Mixing, mixing
@@ -44,6 +45,7 @@ __all__ = [
     "compare_pair",
     "diagnose",
     "distances",
+    "few_bits",
     "held_out",
     "investigate",
     "landscape",

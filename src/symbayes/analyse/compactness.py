@@ -2,7 +2,8 @@
 
 Everything compact is made from one part of the draws and compared with the predictive of the rest, which
 it has not seen.  The ceiling is the predictive of all draws of the first part.  Beside the Gaussians stand
-what they must beat at the same number of floats: some stored draws, and the mean network.
+what they must beat at the same number of bits: some stored draws, and the mean network; and, if asked for,
+networks in few bits (`few_bits.py`), of which so far no Gaussian has been better.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from symbayes.analyse.few_bits import few_bits
 from symbayes.analyse.predictions import (
     Statistics,
     predictive_of,
@@ -23,12 +25,16 @@ from symbayes.analyse.progress import Tell, silent
 from symbayes.brief import briefly
 from symbayes.data import Examples, Scaling
 from symbayes.distributions import Gaussian, largest_rank, mean_network, stored_draws
+from symbayes.distributions.few_bits import FewBits
 from symbayes.draws import Draws
 from symbayes.engine import Opened
 from symbayes.posterior import Predictive
+from symbayes.specs import require
 
 RANKS = (0, 4, 32, 1024)
 STORED = (1, 2, 3, 5, 10, 20, 50)
+FLOAT = 32
+"""Bits of a number that is not rounded."""
 
 
 @dataclass(frozen=True)
@@ -36,17 +42,17 @@ class Row:
     """One compact posterior and how good it is.
 
     Attributes:
-        family: mean network, Gaussian, stored draws or ceiling.
+        family: mean network, Gaussian, stored draws, few bits or ceiling.
         form: of the draws it was made from, raw or aligned; empty where it makes no difference.
         size: the rank of a Gaussian, the number of draws.
-        floats: how many numbers it stores.
+        bits: that it stores.
         scores: by the names of the metrics.
     """
 
     family: str
     form: str
     size: int | None
-    floats: int
+    bits: int
     scores: Mapping[str, float]
 
     @property
@@ -55,6 +61,8 @@ class Row:
             return f"Gaussian, {f'rank {self.size:,}' if self.size else 'diagonal'}, {self.form}"
         if self.family == "mean network":
             return f"mean network, {self.form}"
+        if self.family == "few bits":
+            return f"{self.size} network{'' if self.size == 1 else 's'} in few bits"
         if self.family == "ceiling":
             return f"ceiling: all {self.size:,} draws"
         return f"{self.size} stored draw{'' if self.size == 1 else 's'}"
@@ -63,13 +71,15 @@ class Row:
 @briefly
 @dataclass(frozen=True)
 class Compactness:
-    """The rows, and how many draws were fitted and held out; `gaussians` by form, of the largest rank."""
+    """The rows, and how many draws were fitted and held out; `gaussians` by form, of the largest rank; and
+    the `networks` in few bits, where they were asked for."""
 
     rows: Sequence[Row]
     fitted: int
     held_out: int
     examples: int
     gaussians: Mapping[str, Gaussian]
+    networks: FewBits | None = None
 
     def of(self, family: str, form: str = "") -> list[Row]:
         """The rows of one family."""
@@ -107,12 +117,15 @@ def compactness(
     scaling: Scaling | None = None,
     train: Examples | None = None,
     statistics: Statistics = "recompute",
+    bits: float | None = None,
+    networks: int = 20,
 ) -> Compactness:
     """Fit draws in each of several forms (raw, aligned), and judge by the predictive of the `rest`.
 
     The forms hold the same draws: the stored ones and the ceiling are of the first.  `scaling` is the
     dataset's `target_scaling` where its targets are standardised.  For networks that no training made,
-    statistics of normalisers are computed again on the training examples, if these are given.
+    statistics of normalisers are computed again on the training examples, if these are given.  With `bits`,
+    up to so many `networks` of so many bits a weight are made too, chosen at the training inputs.
     """
     first = next(iter(forms.values()))
     y = np.asarray(test.y)
@@ -120,10 +133,10 @@ def compactness(
     count = first.chains * len(first)
     rows, gaussians = [], {}
 
-    def judged(family: str, form: str, size: int | None, floats: int, predictive: Predictive) -> None:
-        rows.append(Row(family, form, size, floats, scores(predictive, target, y, scaling)))
+    def judged(family: str, form: str, size: int | None, stored: int, predictive: Predictive) -> None:
+        rows.append(Row(family, form, size, stored, scores(predictive, target, y, scaling)))
 
-    each = sum(int(np.prod(shape)) for shape in first.shapes.values())
+    each = FLOAT * sum(int(np.prod(shape)) for shape in first.shapes.values())
     for form, draws in forms.items():
         mean = with_statistics(run, mean_network(draws), train, statistics)
         judged("mean network", form, None, each, predictive_of(run, mean, test.x))
@@ -132,11 +145,20 @@ def compactness(
             tell(f"Gaussian of rank {rank}, {form}")
             gaussians[form] = Gaussian.fit(draws, rank)
             predictive = sampled_predictive(run, gaussians[form], test.x, samples, train, statistics)
-            judged("Gaussian", form, rank, gaussians[form].floats, predictive)
+            judged("Gaussian", form, rank, FLOAT * gaussians[form].floats, predictive)
     for k in (k for k in STORED if k < count):
-        judged("stored draws", "", k, k * each, predictive_of(run, stored_draws(first, k * each), test.x))
+        kept = stored_draws(first, k * each // FLOAT)
+        judged("stored draws", "", k, k * each, predictive_of(run, kept, test.x))
+    few = None
+    if bits is not None:
+        require(train is not None, "networks in few bits are chosen at training examples: give train")
+        assert train is not None
+        few = few_bits(run, first, train.x, bits, min(networks, count), tell=tell)
+        for k in sorted({k for k in STORED if k < len(few)} | {len(few)}):
+            some = few.first(k)
+            judged("few bits", "", k, some.bits, predictive_of(run, some.draws, test.x))
     judged("ceiling", "", count, count * each, predictive_of(run, first, test.x))
-    return Compactness(rows, count, rest.chains * len(rest), len(y), gaussians)
+    return Compactness(rows, count, rest.chains * len(rest), len(y), gaussians, few)
 
 
 def possible_ranks(ranks: Sequence[int], draws: Draws) -> list[int]:

@@ -82,7 +82,7 @@ COMMANDS: dict[str, Entry] = {
     ),
     "compact": Entry(
         "symbayes.cli.compact:Compact",
-        "Fit a Gaussian to part of a run's draws, and judge it by the predictions of the others.",
+        "Make part of a run's draws compact, and judge the result by the predictions of the others.",
     ),
     "distance": Entry(
         "symbayes.cli.distance:Distance",

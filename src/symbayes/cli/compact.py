@@ -1,4 +1,4 @@
-"""`symbayes compact`: a Gaussian in place of many draws."""
+"""`symbayes compact`: a Gaussian, or few networks in few bits, in place of many draws."""
 
 from __future__ import annotations
 
@@ -19,23 +19,27 @@ from symbayes.distributions import largest_rank, weight_count
 from symbayes.draws import Run
 from symbayes.report.symmetry import compactness_table
 from symbayes.report.terminal import terminal_table
-from symbayes.specs import require, require_counts
+from symbayes.specs import require, require_counts, require_positive
 
 
 @dataclass(frozen=True)
 class Compact:
-    """Fit a Gaussian to part of a run's draws, and judge it by the predictions of the others.
+    """Make part of a run's draws compact, and judge the result by the predictions of the others.
 
-    Beside it stand what it must beat: the mean network, and as many stored draws as fit into its floats.
+    A Gaussian is fitted; beside it stand what it must beat, the mean network and some stored draws. With
+    --bits, some draws are also stored in so few bits a weight, chosen and rounded so that their average
+    predicts as all draws do.
 
-    Example: symbayes compact runs/hmc-digits --rank 20
+    Example: symbayes compact runs/hmc-digits --bits 2.5
 
     Attributes:
         run: folder of the run.
         rank: rank of the Gaussian's covariance, beside its diagonal.
         align: whether to remove the symmetries first; both are shown then.
+        bits: bits a weight of networks that are rounded; from about 2 on little is lost.
+        networks: how many networks to keep in few bits.
         samples: networks drawn from a Gaussian to predict with it.
-        out: file for the Gaussian; an existing one is not overwritten.
+        out: file for the Gaussian, or with --bits for the networks; an existing one is not overwritten.
         data: name of the dataset.
         max_draws: the most draws that are used, chosen evenly.
         max_examples: the most test examples on which networks are tried.
@@ -45,8 +49,12 @@ class Compact:
     run: OneRun
     rank: int = 10
     align: bool = True
+    bits: Annotated[float | None, default("none: no such networks")] = None
+    networks: int = 20
     samples: int = 100
-    out: Annotated[Path | None, default("gaussian-rank-RANK.safetensors in the run's folder")] = None
+    out: Annotated[
+        Path | None, default("gaussian-rank-RANK or networks-BITS-bits .safetensors in the run's folder")
+    ] = None
     data: Annotated[str | None, default("the one that the run names")] = None
     max_draws: int = 4000
     max_examples: int = Bounds.examples
@@ -55,9 +63,17 @@ class Compact:
     def __call__(self) -> None:
         output = Output(self.json)
         require_counts(least=0, rank=self.rank)
-        require_counts(samples=self.samples, max_draws=self.max_draws, max_examples=self.max_examples)
+        if self.bits is not None:
+            require_positive(bits=self.bits)
+        require_counts(
+            networks=self.networks,
+            samples=self.samples,
+            max_draws=self.max_draws,
+            max_examples=self.max_examples,
+        )
         dataset, run = dataset_of(Run(self.run), self.data), engine.open_run(self.run)
-        out = self.out or self.run / f"gaussian-rank-{self.rank}.safetensors"
+        what = f"gaussian-rank-{self.rank}" if self.bits is None else f"networks-{self.bits:g}-bits"
+        out = self.out or self.run / f"{what}.safetensors"
         if out.exists():
             raise FileExistsError(f"{out} is there already: choose another file with --out")
         bounds = Bounds(draws=self.max_draws, numbers=2**28, examples=self.max_examples, samples=self.samples)
@@ -91,12 +107,20 @@ class Compact:
                 status.update,
                 dataset.target_scaling,
                 bounds.some_examples(dataset.train, run.network),
+                bits=self.bits,
+                networks=self.networks,
             )
-        found.gaussians["aligned" if self.align else "raw"].save(out)
+        made = (
+            found.gaussians["aligned" if self.align else "raw"] if found.networks is None else found.networks
+        )
+        made.save(out)
         output.show(terminal_table(compactness_table(found)))
         looked, there = (d.chains * len(d) for d in (draws, run.draws))
         if looked < there:
             output.line(f"{looked:,} of {there:,} draws were used, chosen evenly; more with --max-draws")
-        output.line(f"Gaussian of rank {self.rank}: {out}")
+        told = f"Gaussian of rank {self.rank}"
+        if found.networks is not None:
+            told = f"{len(found.networks)} networks in {found.networks.bits / 1000:,.0f} kbit"
+        output.line(f"{told}: {out}")
         counts = {"fitted": found.fitted, "held_out": found.held_out, "examples": found.examples}
         output.numbers(counts | {"file": str(out), "rows": [asdict(row) for row in found.rows]})

@@ -3,6 +3,7 @@
 from symbayes.distributions.baselines import mean_network, stored_draws
 from symbayes.distributions.delta import Delta
 from symbayes.distributions.distribution import KINDS, Distribution, from_arrays, load, to_arrays
+from symbayes.distributions.few_bits import FewBits
 from symbayes.distributions.fitting import largest_rank, weight_count
 from symbayes.distributions.gaussian import Gaussian
 from symbayes.distributions.kronecker import Kronecker
@@ -14,6 +15,7 @@ __all__ = [
     "KINDS",
     "Delta",
     "Distribution",
+    "FewBits",
     "Gaussian",
     "Kronecker",
     "LastLayer",

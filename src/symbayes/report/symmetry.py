@@ -229,10 +229,10 @@ def compactness_table(found: Compactness) -> Table:
     caption = f"Everything is made from {found.fitted:,} draws and tried on {found.examples:,} test examples."
     others = f"the {found.held_out:,} draws that were held out"
     return Table(
-        columns=["posterior", "floats stored", *columns],
-        rows=[[row.name, row.floats, *(row.scores.get(c) for c in columns)] for row in found.rows],
+        columns=["posterior", "kbit stored", *columns],
+        rows=[[row.name, row.bits / 1000, *(row.scores.get(c) for c in columns)] for row in found.rows],
         caption=caption,
-        formats={"floats stored": ",", **{column: FORMATS[column] for column in columns}},
+        formats={"kbit stored": ",.0f", **{column: FORMATS[column] for column in columns}},
         notes={name: words.format(others) for name, words in CLOSENESS.items() if name in columns},
     )
 
@@ -242,13 +242,14 @@ def _frontier(found: Compactness) -> Figure:
         "Gaussian, raw": found.of("Gaussian", "raw"),
         "Gaussian, aligned": found.of("Gaussian", "aligned"),
         "stored draws": found.of("stored draws"),
+        "few bits": found.of("few bits"),
         "mean, raw": found.of("mean network", "raw"),
         "mean, aligned": found.of("mean network", "aligned"),
         "ceiling": found.of("ceiling"),
     }
     points = {
         label: (
-            np.array([float(row.floats) for row in rows]),
+            np.array([float(row.bits) for row in rows]),
             np.array([row.scores["agreement"] for row in rows]),
             np.array([row.scores["TV"] for row in rows]),
         )
@@ -264,11 +265,11 @@ def _frontier_caption(found: Compactness) -> str:
         "has to be stored. "
     )
     gaussian = found.of("Gaussian", "aligned")[0]
-    stored = [row for row in found.of("stored draws") if row.floats <= gaussian.floats]
+    stored = [row for row in found.of("stored draws") if row.bits <= gaussian.bits]
     if stored:
         row = stored[-1]
         text += (
-            f"For {gaussian.floats:,} floats the aligned diagonal Gaussian agrees on "
+            f"For {gaussian.bits / 1000:,.0f} kbit the aligned diagonal Gaussian agrees on "
             f"{gaussian.scores['agreement']:.1%}, and {row.name} on {row.scores['agreement']:.1%}."
         )
     return text

@@ -101,4 +101,4 @@ def test_the_frontier_has_better_agreement_higher_and_reads_back_its_numbers():
         assert float(text.rstrip("kM")) * units.get(text[-1], 1) == pytest.approx(place)
     assert drawn.legend == list(given)
     assert (top.get_ylabel(), bottom.get_ylabel()) == ("agreement (%)", "total variation")
-    assert bottom.get_xlabel() == "floats stored (log scale)"
+    assert bottom.get_xlabel() == "bits stored (log scale)"

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from symbayes.report.figures.calibration import coverage_curves, entropy_histogram, reliability
     from symbayes.report.figures.canvas import as_pdf
     from symbayes.report.figures.compact import frontier, pruning_curve, sigma_histograms, unmoved
+    from symbayes.report.figures.hexagons import densities
     from symbayes.report.figures.images import picture_grid, uncertain_images
     from symbayes.report.figures.landscape import barrier_curves
     from symbayes.report.figures.lines import curves
@@ -36,6 +37,7 @@ __getattr__, __dir__ = lazily(
         "coverage_curves": "symbayes.report.figures.calibration:coverage_curves",
         "curves": "symbayes.report.figures.lines:curves",
         "dots": "symbayes.report.figures.rows:dots",
+        "densities": "symbayes.report.figures.hexagons:densities",
         "entropy_histogram": "symbayes.report.figures.calibration:entropy_histogram",
         "frontier": "symbayes.report.figures.compact:frontier",
         "loss_planes": "symbayes.report.figures.plane:loss_planes",
@@ -60,6 +62,7 @@ __all__ = [
     "barrier_curves",
     "coverage_curves",
     "curves",
+    "densities",
     "dots",
     "entropy_histogram",
     "frontier",

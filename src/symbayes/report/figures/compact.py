@@ -130,7 +130,7 @@ def _require_shares(name: str, *values: np.ndarray) -> None:
 
 
 def frontier(points: Mapping[str, tuple[Numbers, Numbers, Numbers]]) -> Figure:
-    """Agreement and total variation against the floats stored, ``(floats, agreement, total variation)``.
+    """Agreement and total variation against the bits stored, ``(bits, agreement, total variation)``.
 
     A name may stand for one point, or for a series of them (a Gaussian of growing rank), joined by a line.
     The axes are logarithmic in the disagreement and in the total variation, so that 98% and 99% stand
@@ -138,19 +138,19 @@ def frontier(points: Mapping[str, tuple[Numbers, Numbers, Numbers]]) -> Figure:
     """
     kept, dropped = {}, 0
     for name, numbers in points.items():
-        floats, agreement, variation = (np.atleast_1d(np.asarray(n, np.float64)) for n in numbers)
-        if not len(floats) == len(agreement) == len(variation):
+        bits, agreement, variation = (np.atleast_1d(np.asarray(n, np.float64)) for n in numbers)
+        if not len(bits) == len(agreement) == len(variation):
             raise ValueError(
-                f"series {name!r} needs as many agreements and total variations as numbers of floats"
+                f"series {name!r} needs as many agreements and total variations as numbers of bits"
             )
-        kept[name], missing = finite(np.where(floats > 0, floats, np.nan), agreement, variation)
+        kept[name], missing = finite(np.where(bits > 0, bits, np.nan), agreement, variation)
         dropped += missing
         _require_shares(name, *kept[name][1:])
     with sheet(5.4) as drawing:
         top, bottom = drawing.subplots(2, 1, sharex=True)
-        if any(len(floats) for floats, _, _ in kept.values()):
-            handles = _panel(top, {name: (floats, 1 - share) for name, (floats, share, _) in kept.items()})
-            _panel(bottom, {name: (floats, distance) for name, (floats, _, distance) in kept.items()})
+        if any(len(bits) for bits, _, _ in kept.values()):
+            handles = _panel(top, {name: (bits, 1 - share) for name, (bits, share, _) in kept.items()})
+            _panel(bottom, {name: (bits, distance) for name, (bits, _, distance) in kept.items()})
             _ticks_of_shares(top, lambda share: f"{100 * (1 - share):.3g}", "≥99.9")
             top.invert_yaxis()
             _ticks_of_shares(bottom, lambda share: f"{share:g}", "≤0.001")
@@ -159,14 +159,14 @@ def frontier(points: Mapping[str, tuple[Numbers, Numbers, Numbers]]) -> Figure:
             blank(top)
             blank(bottom)
         top.set(ylabel="agreement (%)")
-        bottom.set(ylabel="total variation", xlabel="floats stored (log scale)")
+        bottom.set(ylabel="total variation", xlabel="bits stored (log scale)")
         svg = to_svg(drawing)
     caption = (
         "Predictions against those of the reference draws. Agreement, the share of test points with the same "
         "class, is better high; total variation, half the L1 distance, is better low. Compare at equal "
-        "numbers of floats." + left_out(dropped)
+        "numbers of bits." + left_out(dropped)
     )
-    alt = "Agreement and total variation against floats stored. " + " ".join(
+    alt = "Agreement and total variation against bits stored. " + " ".join(
         f"{name}: " + "; ".join(_sentence(*point) for point in zip(*values, strict=True)) + "."
         for name, values in kept.items()
         if len(values[0])
@@ -174,8 +174,8 @@ def frontier(points: Mapping[str, tuple[Numbers, Numbers, Numbers]]) -> Figure:
     return Figure("Quality against size", svg, caption, alt)
 
 
-def _sentence(floats: float, agreement: float, variation: float) -> str:
-    return f"{floats:,.0f} floats, {100 * agreement:.1f}% and {variation:.3f}"
+def _sentence(bits: float, agreement: float, variation: float) -> str:
+    return f"{bits:,.0f} bits, {100 * agreement:.1f}% and {variation:.3f}"
 
 
 def _panel(axes: Axes, series: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> dict[str, Line2D]:

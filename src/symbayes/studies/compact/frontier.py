@@ -2,7 +2,8 @@
 
 Beside Gaussians stand k stored draws, an ensemble of k, the mean network, and draws in few bits around the
 aligned mean: every weight's deviation from the mean is rounded to one of 2^b levels, evenly spaced within c
-standard deviations of its array.  They take ``32 (weights + arrays) + k b weights`` bits.
+standard deviations of its array.  They take ``32 (weights + arrays) + k b weights`` bits.  Networks "in few
+bits" are rounded with compensation and chosen by what they predict (`analyse/few_bits.py`).
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ from symbayes.studies.desk import Desk
 from symbayes.studies.part import Found, Part
 
 FLOAT = 32
+PER_WEIGHT = 2.5
+"""Bits of a weight of networks in few bits."""
+
 REACH = {1: 1.596, 2: 1.991, 3: 2.344, 4: 2.682, 6: 3.331, 8: 3.942}
 """Standard deviations within which the levels of b bits lie: the best for a normal law (Max 1960, Quantizing
 for minimum distortion)."""
@@ -48,12 +52,13 @@ class Frontier(Part):
         run, test = case.drawn(desk, "hmc", case.hmc), case.dataset().test
         fit, rest = case.halves(run)
         forms = {"raw": fit, "aligned": case.joint(run, fit)}
-        found = compactness(run, forms, rest, test, self.ranks, case.samples, desk.tell)
+        few_bits: Any = {"bits": PER_WEIGHT, "networks": max(self.counts), "train": case.dataset().train}
+        found = compactness(run, forms, rest, test, self.ranks, case.samples, desk.tell, **few_bits)
         rows = [
             {
                 "family": f"{row.family}, {row.form}" if row.form else row.family,
                 "name": row.name,
-                "bits": FLOAT * row.floats,
+                "bits": row.bits,
                 "agreement": row.scores["agreement"],
                 "TV": row.scores["TV"],
             }
@@ -95,7 +100,7 @@ class Frontier(Part):
             f"On the frontier of total variation against bits lie {names}"
             f"{'' if gaussian else ', and no Gaussian'}."
         )
-        few = [row for row in rows if row["family"].startswith("draws of")]
+        few = [row for row in rows if row["family"].startswith(("draws of", "few bits"))]
         stored = [row for row in rows if row["family"] == "stored draws"]
         cheaper = [(row, whole) for whole in stored for row in few if _cheaper(row, whole)]
         if not cheaper:

@@ -1,0 +1,177 @@
+"""What every method predicts, from one mode and from many: scores, calibration, detection of inputs from
+elsewhere, diversity, and what it costs."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from symbayes import data
+from symbayes.analyse.compare import measure
+from symbayes.draws import Draws
+from symbayes.engine import Opened
+from symbayes.evaluate.metrics import find
+from symbayes.posterior import Predictive
+from symbayes.report import figures
+from symbayes.report.contents import Figure, Table
+from symbayes.studies.desk import Desk
+from symbayes.studies.modes.presets import Settings
+from symbayes.studies.modes.published import CIFAR100, COLUMNS, NOTE
+from symbayes.studies.part import Found, Part
+
+SCORES = ("accuracy", "NLL", "Brier", "ECE", "ACE", "mutual-information")
+DETECTION = ("AUROC", "AUPR-out", "FPR95")
+SHUFFLED = ", pixels shuffled"
+"""Ends the name of a dataset whose inputs keep their values and lose their places."""
+
+
+@dataclass(frozen=True)
+class Predictions(Part):
+    """One table of all methods."""
+
+    question: ClassVar[str] = "What do many modes add to one?"
+    published: ClassVar[str] = (
+        "Methods of many modes predict better and are better calibrated than those of one, and their draws "
+        "are more diverse, in and out of distribution."
+    )
+
+    settings: Settings
+
+    def work(self, desk: Desk) -> Found:
+        dataset = data.load(self.settings.data)
+        foreign = {name: elsewhere(name) for name in self.settings.elsewhere}
+        posterior = self.settings.posterior(dataset)
+        rows: dict[str, dict[str, float]] = {}
+        for name, method in self.settings.methods.items():
+            begin = time.monotonic()
+            run = desk.run(self.settings.folder(name), method, posterior, dataset)
+            seconds = time.monotonic() - begin
+            predictive = run.predict(dataset.test.x)
+            others = {set_: run.predict(x) for set_, x in foreign.items()}
+            for modes in ("one", "many"):
+                cut = _first if modes == "one" else _all
+                row = self._row(
+                    predictive.of_draws(cut),
+                    np.asarray(dataset.test.y),
+                    {set_: other.of_draws(cut) for set_, other in others.items()},
+                )
+                row |= {"floats": _floats(run, modes), "seconds": seconds}
+                row["draws"] = predictive.of_draws(cut).count
+                rows[f"{name}|{modes}"] = row
+                desk.tell(f"{_words(f'{name}|{modes}')}: " + _brief(row))
+        return {"rows": rows, "elsewhere": list(foreign), "chains": _chains(self.settings)}
+
+    def _row(self, predictive: Predictive, y: np.ndarray, foreign: dict[str, Predictive]) -> dict[str, float]:
+        row = measure(predictive, y, metrics=[find(name, "classes") for name in SCORES])
+        for name, other in foreign.items():
+            found = measure(predictive, y, metrics=[find(n, "classes") for n in DETECTION], ood=other)
+            row |= {f"{metric}|{name}": value for metric, value in found.items()}
+            if other.count > 1:
+                row[f"mutual-information|{name}"] = find("mutual-information", "classes").of(other)
+        return row
+
+    def answer(self, found: Found) -> str:
+        rows = found["rows"]
+        names = [name.partition("|")[0] for name in rows if name.endswith("|many")]
+        better = {
+            metric: [n for n in names if rows[f"{n}|many"][metric] < rows[f"{n}|one"][metric]]
+            for metric in ("NLL", "ECE")
+        }
+        best = min(rows, key=lambda name: rows[name]["NLL"])
+        first = found["elsewhere"][0]
+        detects = max(rows, key=lambda name: rows[name][f"AUROC|{first}"])
+        return (
+            f"With {found['chains']} modes instead of one the loss of {len(better['NLL'])} of {len(names)} "
+            f"methods falls, and the calibration error of {len(better['ECE'])}. "
+            f"The lowest loss has {_words(best)} ({rows[best]['NLL']:.3f} nats); "
+            f"{first} is told apart best by {_words(detects)} (AUROC "
+            f"{rows[detects][f'AUROC|{first}']:.3f})."
+        )
+
+    def show(self, found: Found) -> list[Table | Figure]:
+        rows, sets = found["rows"], found["elsewhere"]
+        names = list(dict.fromkeys(name.partition("|")[0] for name in rows))
+        losses = {
+            f"{modes} mode{'' if modes == 'one' else 's'}": {n: rows[f"{n}|{modes}"]["NLL"] for n in names}
+            for modes in ("one", "many")
+        }
+        columns = {"accuracy": ".1%", "NLL": ".3f", "Brier": ".3f", "ECE": ".3f", "ACE": ".3f"}
+        diverse = {"mutual-information": ".3f", **{f"mutual-information|{name}": ".3f" for name in sets}}
+        cost = {"draws": ",", "floats": ",", "seconds": ",.0f"}
+        detection = {
+            f"{metric}|{name}": ".1%" if metric == "FPR95" else ".3f" for name in sets for metric in DETECTION
+        }
+        return [
+            figures.dots(losses, "NLL, in nats", "Loss of one mode and of many", _caption(found)),
+            _table(rows, columns | cost, "Scores and calibration on the test set, and cost.", SECONDS),
+            _table(rows, detection, "Detection of inputs from elsewhere, by the maximum probability.", {}),
+            _table(rows, diverse, "Diversity: mutual information, in nats.", {}),
+            _published(),
+        ]
+
+
+SECONDS = {
+    "seconds": "of drawing all chains, compiling included; the row of one mode is the first chain",
+    "floats": "numbers stored as draws",
+}
+
+
+def elsewhere(name: str) -> np.ndarray:
+    """Test inputs that are out of distribution."""
+    if not name.endswith(SHUFFLED):
+        return np.asarray(data.load(name).test.x)
+    x = np.asarray(data.load(name.removesuffix(SHUFFLED)).test.x)
+    order = np.random.default_rng(0).permutation(x[0].size)
+    return x.reshape(len(x), -1)[:, order].reshape(x.shape)
+
+
+def _first(array: np.ndarray) -> np.ndarray:
+    return array[:1]
+
+
+def _all(array: np.ndarray) -> np.ndarray:
+    return array
+
+
+def _chains(settings: Settings) -> int:
+    return max(method.chains for method in settings.methods.values())
+
+
+def _floats(run: Opened, modes: str) -> int:
+    draws: Draws = run.draws
+    size = sum(int(np.prod(shape)) for shape in draws.shapes.values())
+    return size * len(draws) * (1 if modes == "one" else draws.chains)
+
+
+def _words(row: str) -> str:
+    name, _, modes = row.partition("|")
+    return f"{name} of {modes} mode{'' if modes == 'one' else 's'}"
+
+
+def _brief(row: dict[str, float]) -> str:
+    return ", ".join(f"{name} {value:.4g}" for name, value in row.items())
+
+
+def _caption(found: Found) -> str:
+    return f"Mean negative log probability of the labels; many are {found['chains']} modes."
+
+
+def _table(rows: Any, columns: dict[str, str], caption: str, notes: dict[str, str]) -> Table:
+    heads = {column: column.replace("|", ", ") for column in columns}
+    return Table(
+        ["method", "modes", *heads.values()],
+        [[*name.split("|"), *(row.get(column) for column in columns)] for name, row in rows.items()],
+        caption,
+        {heads[column]: form for column, form in columns.items()},
+        notes=notes,
+    )
+
+
+def _published() -> Table:
+    rows = [[method, modes, *numbers] for (modes, method), numbers in CIFAR100.items()]
+    return Table(
+        ["method", "modes", *COLUMNS], rows, f"The paper's table. {NOTE}", dict.fromkeys(COLUMNS, ".1f")
+    )

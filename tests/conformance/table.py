@@ -238,6 +238,14 @@ ROWS = (
             epochs=400, batch=24, draws=1000, chains=CHAINS, learning_rate=3e-2, structure="last-layer"
         ),
     ),
+    Row(
+        # One epoch of six optimiser steps, and three keys.
+        method=sb.MCDropout(epochs=1, batch=20, draws=3, chains=CHAINS),
+        other=sb.MCDropout(epochs=2, batch=20, draws=4, chains=CHAINS, learning_rate=1e-2),
+        independent=sb.MCDropout(epochs=1, batch=20, draws=3, chains=CHAINS),
+        block_steps=(2,),
+        longer=sb.MCDropout(epochs=1, batch=20, draws=4, chains=CHAINS),
+    ),
     *(
         # Two epochs of six steps, and two members.
         Row(
@@ -250,6 +258,7 @@ ROWS = (
             (sb.BatchEnsemble, {"spread": 0.1}),
             (sb.Masksembles, {"share": 0.7}),
             (sb.PackedEnsemble, {}),
+            (sb.MIMO, {}),
         )
     ),
 )

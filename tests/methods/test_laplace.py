@@ -67,7 +67,7 @@ def test_linear_regression_is_exact(linear: Any, structure: Any) -> None:
 def test_evidence_tunes_the_prior(linear: Any) -> None:
     """To the scale at which the exact evidence of the regression is largest, for the mode as it is."""
     posterior, mean, _ = linear
-    method = sb.Laplace(structure="last-layer", precision="evidence", draws=1)
+    method = sb.Laplace(structure="last-layer", prior_precision="evidence", draws=1)
     run = sb.open(sb.run(method, posterior, start=at_the_mode(mean), progress=False))
     factor = float(run.traces["precision_factor"][0, -1])
     x = np.concatenate([np.ones((24, 1)), np.asarray(posterior.train.x, np.float64)], axis=1)
@@ -133,7 +133,7 @@ def test_only_the_last_layer_moves(tiny: sb.Posterior) -> None:
 
 
 def test_precision_on_validation_data(digits: Any, tiny: sb.Posterior) -> None:
-    method = sb.Laplace(epochs=1, draws=1, structure="last-layer", precision="validation")
+    method = sb.Laplace(epochs=1, draws=1, structure="last-layer", prior_precision="validation")
     with pytest.raises(ValueError, match="no validation data to choose the precision on"):
         sb.run(method, tiny, progress=False)
     posterior = sb.Posterior(

@@ -103,6 +103,7 @@ class Job:
     _saved: float = field(init=False, default=-np.inf)
 
     def __post_init__(self) -> None:
+        self.posterior = self.method.prepared(self.posterior)
         self.phases = self.method.phases(self.posterior)
         self.slots = draw_slots(self.posterior, self.method.chains)
         self.observed = copy.copy(self.posterior)

@@ -95,6 +95,10 @@ class Method:
         """The same method where a start is given: without training that comes before drawing."""
         return self
 
+    def prepared(self, posterior: Posterior) -> Posterior:
+        """The posterior as this method takes it: MC dropout needs a network that drops something."""
+        return posterior
+
     def phases(self, posterior: Posterior) -> tuple[Phase, ...]:
         """What a run goes through; asked of the resolved method."""
         raise NotImplementedError

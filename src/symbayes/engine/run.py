@@ -96,6 +96,7 @@ def run(
                 stacklevel=2,
             )
     start = getattr(posterior.network, "start", None) if start is None else start
+    posterior = method.prepared(posterior)
     with joined(mesh) as crew:
         if store is not None and not crew.alone:
             require_shared(crew, store)

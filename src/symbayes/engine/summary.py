@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 WEIGHTS = 1000
 """The most weights whose R-hat and effective sample size are computed, chosen at random."""
 
+ADDED = {"WithNoise": "with noise", "WithDropout": "with dropout"}
+"""What is said of networks that hold another one."""
+
 FEWEST = 4
 """Draws of a chain from which R-hat can be told."""
 
@@ -168,7 +171,7 @@ def _mixed(draws: Draws, stats: Mapping[str, np.ndarray]) -> dict[str, np.ndarra
 
 def _network(recorded: Mapping[str, Any]) -> str:
     if "inner" in recorded:
-        return f"{_network(recorded['inner'])} with noise"
+        return f"{_network(recorded['inner'])} {ADDED.get(recorded['kind'], 'wrapped')}"
     return str(recorded.get("name") or recorded.get("kind") or recorded.get("module") or "network")
 
 

@@ -7,6 +7,7 @@ from symbayes.engine import Method
 from symbayes.methods.adjusted_mclmc import AdjustedMCLMC
 from symbayes.methods.batch_ensemble import BatchEnsemble
 from symbayes.methods.checkpoint import CheckpointEnsemble
+from symbayes.methods.dropout import MCDropout
 from symbayes.methods.ema import EMA
 from symbayes.methods.ensemble import DeepEnsemble
 from symbayes.methods.hmc import HMC
@@ -16,6 +17,7 @@ from symbayes.methods.mala import MALA
 from symbayes.methods.masksembles import Masksembles
 from symbayes.methods.mclmc import MCLMC
 from symbayes.methods.mile import MicrocanonicalEnsemble
+from symbayes.methods.mimo import MIMO
 from symbayes.methods.nuts import NUTS
 from symbayes.methods.packed_ensemble import PackedEnsemble
 from symbayes.methods.sghmc import SGHMC
@@ -47,7 +49,9 @@ METHODS: dict[str, type[Method]] = {
         BatchEnsemble,
         Masksembles,
         PackedEnsemble,
+        MIMO,
         Laplace,
+        MCDropout,
     )
 }
 
@@ -58,6 +62,7 @@ __all__ = [
     "MALA",
     "MCLMC",
     "METHODS",
+    "MIMO",
     "NUTS",
     "SGHMC",
     "SGLD",
@@ -68,6 +73,7 @@ __all__ = [
     "CheckpointEnsemble",
     "DeepEnsemble",
     "Laplace",
+    "MCDropout",
     "Masksembles",
     "MeanField",
     "MicrocanonicalEnsemble",

@@ -80,4 +80,4 @@ class IVON(Method):
             beta2=self.beta2,
             batch=self.batch,
         )
-        return newton, Sample(units=self.draws)
+        return newton, Sample(self.draws, statistics=True)

@@ -38,6 +38,7 @@ from symbayes.methods.phases.middle import Middle
 from symbayes.methods.phases.sample import Sample
 from symbayes.methods.training import REMEDY, Training
 from symbayes.posterior import Posterior
+from symbayes.posterior.curvature import STRUCTURES
 from symbayes.specs import Count, Natural, require
 
 Predict = Literal["samples", "linearised", "probit"]
@@ -54,7 +55,7 @@ class Laplace(Training):
         chains: modes, each with a Gaussian of its own.
         structure: what is kept of the curvature: its diagonal, two Kronecker factors for every layer, or the
             whole matrix of the last layer, where all others keep their weights.
-        precision: of the prior: the posterior's own, or that times a factor which the evidence prefers, or
+        prior_precision: the posterior's own, or that times a factor which the evidence prefers, or
             the loss on validation data.
         predict: by drawing weights, by drawing weights of the linearised network, or by the probit
             approximation of the latter, without draws.
@@ -69,7 +70,7 @@ class Laplace(Training):
     epochs: Natural = 50
     chains: Count = 1
     structure: Form = "kronecker"
-    precision: Precision = "prior"
+    prior_precision: Precision = "prior"
     predict: Predict = "linearised"
     draws: Count = 30
 
@@ -82,21 +83,27 @@ class Laplace(Training):
 
     def phases(self, posterior: Posterior) -> tuple[Phase, ...]:
         require(
-            self.precision != "validation" or posterior.validation is not None,
+            self.prior_precision != "validation" or posterior.validation is not None,
             "there are no validation data to choose the precision on: give them to the posterior, or use "
-            "precision='evidence'",
+            "prior_precision='evidence'",
         )
-        validation = posterior.validation if self.precision == "validation" else None
-        curvature = Curvature(self.structure, self.precision, validation)
+        validation = posterior.validation if self.prior_precision == "validation" else None
+        curvature = Curvature(self.structure, self.prior_precision, validation)
         last = Middle() if self.predict == "probit" else Sample(self.draws)
         return self.training(posterior), curvature, last
+
+    def notes(self, posterior: Posterior) -> list[str]:
+        names = STRUCTURES[self.structure].neglected(posterior)
+        if not names:
+            return []
+        return [f"these enter no product, or more than one, and have a diagonal only: {', '.join(names)}"]
 
     def tell(self, traces: Mapping[str, np.ndarray]) -> list[str]:
         if "log_evidence" not in traces:
             return []
         evidence, factor = (traces[name][:, -1] for name in ("log_evidence", "precision_factor"))
         words = [f"log evidence {_range(evidence, ',.1f')}"]
-        if self.precision != "prior":
+        if self.prior_precision != "prior":
             words.append(f"the prior's precision was multiplied by {_range(factor, '.3g')}")
         return words
 

@@ -73,7 +73,7 @@ class MeanField(Training):
             rising=self.kl_warmup,
             estimator=self.estimator,
         )
-        return train, fit, SampleWithBound(units=self.draws)
+        return train, fit, SampleWithBound(self.draws, statistics=True)
 
     def notes(self, posterior: Posterior) -> list[str]:
         once = sampled_once(posterior, self.batch, self.estimator)

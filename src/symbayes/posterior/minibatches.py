@@ -88,12 +88,19 @@ class Minibatches:
         return likelihood + self.prior_weight * self.prior.log_density(variables["params"]), stats
 
     def _minibatch_likelihood(
-        self, outputs: Callable[..., Any], arguments: Any, rows: jax.Array, key: jax.Array
+        self,
+        outputs: Callable[..., Any],
+        arguments: Any,
+        rows: jax.Array,
+        key: jax.Array,
+        several: bool = False,
     ) -> tuple[jax.Array, Any]:
         x, y = self._taken(rows, key)
         with jax.default_matmul_precision(MATMUL[self.precision]):
             made, stats = self._for_gradients(outputs)(arguments, x, key)
-        return self.likelihood_weight * self.size * jnp.mean(self.likelihood.log_prob(made, y)), stats
+        log_prob = self.likelihood.log_prob
+        each = jax.vmap(lambda made: log_prob(made, y))(made) if several else log_prob(made, y)
+        return self.likelihood_weight * self.size * jnp.mean(each), stats
 
     def _taken(self, rows: jax.Array, key: jax.Array) -> tuple[jax.Array, jax.Array]:
         """The examples with these numbers, their inputs augmented by the key."""
@@ -153,17 +160,20 @@ class Minibatches:
         fixed: Any,
         rows: jax.Array,
         key: jax.Array,
+        *,
+        several: bool = False,
     ) -> tuple[Any, jax.Array, Any]:
         """The gradient, in `moving`, of the log likelihood's estimate from some rows, tempered; the estimate,
         and the new statistics.
 
         ``outputs((moving, fixed), x, key)`` gives outputs and statistics, as a network does in training; it
-        is a plain function that holds no arrays of its own.
+        is a plain function that holds no arrays of its own.  Where there are `several` outputs for each
+        example, on a leading axis, the log likelihood is their mean.
         """
 
         def gradient(posterior: Minibatches, moving: Any, fixed: Any, rows: jax.Array, key: jax.Array) -> Any:
             def likelihood(moving: Any) -> tuple[jax.Array, Any]:
-                return posterior._minibatch_likelihood(outputs, (moving, fixed), rows, key)
+                return posterior._minibatch_likelihood(outputs, (moving, fixed), rows, key, several)
 
             (value, stats), slope = jax.value_and_grad(likelihood, has_aux=True)(moving)
             return slope, value, stats

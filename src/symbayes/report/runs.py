@@ -48,6 +48,7 @@ class Report:
     comparison: Comparison
     bounds: Bounds = field(default_factory=Bounds)
     tell: Tell = silent
+    symmetries: Sequence[str] | None = None
 
     @classmethod
     def of(
@@ -62,13 +63,15 @@ class Report:
         ood: Any = None,
         shift: str | Sequence[str] | None = None,
         recalibrate: str | None = None,
+        symmetries: Sequence[str] | None = None,
     ) -> Report:
         """Open the runs (folders, or draws in memory) and predict; the first is the reference unless told.
 
         `sources` are runs by name, or a list of them, or a single one.
 
         `bounds` limit the work on symmetry; `tell` is told what is being done.  `metrics` names the columns
-        of the comparison; `ood`, `shift` and `recalibrate` are those of `compare`.
+        of the comparison; `ood`, `shift` and `recalibrate` are those of `compare`.  `symmetries` names the runs
+        whose symmetries are looked into, by default all.
         """
         require_kind("the data", data, "train", "test", example="data.load('digits')")
         runs = opened_by_name(sources)
@@ -77,13 +80,15 @@ class Report:
             _require_trained_on(run, data)
         reference = reference or next(iter(runs))
         require(reference in runs, f"the reference {reference!r} is not among the runs {', '.join(runs)}")
+        for name in symmetries or ():
+            require(name in runs, f"{name!r} is not among the runs {', '.join(runs)}")
         places, judged = Places.of(data, ood, shift, None, recalibrate, metrics), {}
         for name, run in runs.items():
             tell(f"{name}: predicting")
             judged[name] = places.judge(run)
         y = np.asarray(data.test.y)
         comparison = compare_predictives(judged, reference, y, data.target_scaling, metrics=metrics)
-        return cls(runs, reference, data, judged, comparison, bounds or Bounds(), tell)
+        return cls(runs, reference, data, judged, comparison, bounds or Bounds(), tell, symmetries)
 
     @property
     def predictives(self) -> dict[str, Predictive]:
@@ -104,11 +109,14 @@ class Report:
 
     @functools.cached_property
     def symmetry(self) -> dict[str, Findings]:
-        """What was found about every run whose network has symmetries; computed once."""
+        """What was found about every run that is looked into and has symmetries; computed once."""
         found = {}
-        for name, run in self.runs.items():
+        for name in self.runs if self.symmetries is None else self.symmetries:
             findings = investigate(
-                run, self.data, self.bounds, lambda words, name=name: self.tell(f"{name}: {words}")
+                self.runs[name],
+                self.data,
+                self.bounds,
+                lambda words, name=name: self.tell(f"{name}: {words}"),
             )
             if findings is not None:
                 found[name] = findings
@@ -163,8 +171,9 @@ class Report:
             )
             given = run.config["posterior"]["train"]["examples"]
             # One draw of each chain is where training ended, and not a draw from the posterior.
+            law = "the posterior" if run.distribution is None else "a distribution fitted to the posterior"
             drawn = (
-                f"{_counted(run.draws.chains, 'chain')} of {len(run.draws):,} draws from the posterior"
+                f"{_counted(run.draws.chains, 'chain')} of {len(run.draws):,} draws from {law}"
                 if len(run.draws) > 1
                 else _counted(run.draws.chains, "network")
             )
@@ -231,9 +240,9 @@ def _counted(number: int, thing: str) -> str:
 
 
 def _traces(name: str, run: Opened) -> list[Figure]:
-    """Energy and acceptance where there are many draws, the loss where a run was trained."""
+    """Energy and acceptance where draws follow one another, the loss where a run was trained."""
     stats, traces = run.draws.stats, run.traces
-    if len(run.draws) > 1 and "energy" in stats:
+    if len(run.draws) > 1 and run.distribution is None and "energy" in stats:
         burn_in = run.config["method"].get("burn_in", 0)
         before = traces["energy"][:, :burn_in] if "energy" in traces and burn_in else None
         return [figures.traces(stats["energy"], stats.get("acceptance"), before)]

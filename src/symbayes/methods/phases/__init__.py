@@ -6,6 +6,7 @@ from symbayes.methods.phases.diffusion import Diffusion
 from symbayes.methods.phases.gliding import IsokineticTrajectories
 from symbayes.methods.phases.langevin import Langevin
 from symbayes.methods.phases.microcanonical import Microcanonical
+from symbayes.methods.phases.mixing import Mixing
 from symbayes.methods.phases.newton import OnlineNewton
 from symbayes.methods.phases.sample import Sample
 from symbayes.methods.phases.sharing import Members, Together
@@ -23,6 +24,7 @@ __all__ = [
     "Langevin",
     "Members",
     "Microcanonical",
+    "Mixing",
     "OnlineNewton",
     "Sample",
     "Together",

@@ -151,10 +151,12 @@ class Members(Phase):
     Attributes:
         units: how many there are.
         family: how they come by their weights.
+        statistics: whether those of normalisers are computed again for every member.
     """
 
     units: int
     family: Family = static()
+    statistics: bool = static(default=False)
 
     def enter(self, posterior: Posterior, shared: None, left: Left, tick: Tick) -> Trained:
         trained: Sharing = left.chain
@@ -162,7 +164,7 @@ class Members(Phase):
         return Trained(left.variables, {"params": params, "stats": trained.stats})
 
     def gradients_per_step(self, posterior: Posterior) -> float:
-        return PASS
+        return 2 * PASS if self.statistics else PASS
 
     def kept(self, unit: int) -> bool:
         return True
@@ -171,6 +173,8 @@ class Members(Phase):
         self, posterior: Posterior, shared: None, chain: Trained, tick: Tick
     ) -> tuple[Any, dict[str, jax.Array]]:
         variables = trees.index(chain.members, tick.unit)
+        if self.statistics:
+            variables = posterior.with_statistics(variables)
         return variables, measured(posterior, variables)
 
 

@@ -48,7 +48,7 @@ def prior_scales(posterior: Posterior, own: bool) -> Leaves:
     require(
         scales is not None or not own,
         "a Laplace approximation of this posterior needs a normal prior: use one, or tune a normal prior in "
-        "its place with precision='evidence'",
+        "its place with prior_precision='evidence'",
     )
     if scales is None:
         return dict.fromkeys(shapes, jnp.ones(()))

@@ -129,8 +129,8 @@ class KroneckerFactored(Structure):
     def names(self, posterior: Posterior) -> tuple[str, ...]:
         return tuple(parameters(posterior))
 
-    def diagonal(self, posterior: Posterior) -> tuple[str, ...]:
-        """The parameters that have no more than their diagonal."""
+    def neglected(self, posterior: Posterior) -> tuple[str, ...]:
+        """Those that have no more than their diagonal."""
         shapes = parameters(posterior)
         return tuple(name for name in others_of(posterior) if not _is_vector(shapes[name]))
 
@@ -142,7 +142,7 @@ class KroneckerFactored(Structure):
         )
 
     def gathered(self, posterior: Posterior, variables: Any, x: jax.Array, weight: jax.Array) -> Any:
-        each, diagonal = every_slope(posterior, variables, x), self.diagonal(posterior)
+        each, diagonal = every_slope(posterior, variables, x), self.neglected(posterior)
         inputs = {name: jnp.einsum("n,nti,ntj->ij", weight, a, a) for name, a in each.activations.items()}
         outputs = {name: jnp.einsum("n,nrto,nrtp->op", weight, g, g) for name, g in each.outputs.items()}
         alone = {}

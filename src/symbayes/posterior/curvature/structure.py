@@ -65,6 +65,10 @@ class Structure(abc.ABC):
     def spectrum(self, posterior: Posterior, sums: Any, scales: Leaves) -> Spectrum:
         """That of the matrix of all examples, for parameters in these units, one number for each."""
 
+    def neglected(self, posterior: Posterior) -> tuple[str, ...]:
+        """The parameters of which less is kept than of the others; most forms treat all alike."""
+        return ()
+
     def zeros(self, posterior: Posterior, variables: Any) -> Any:
         """The sums before the first example."""
         x, mask = posterior.chunks.x[0, :1], posterior.chunks.mask[0, :1]

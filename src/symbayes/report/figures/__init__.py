@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from symbayes.report.figures.canvas import as_pdf
     from symbayes.report.figures.compact import frontier, pruning_curve, sigma_histograms, unmoved
     from symbayes.report.figures.detection import detection, risk_coverage
+    from symbayes.report.figures.hexagons import densities
     from symbayes.report.figures.images import picture_grid, uncertain_images
     from symbayes.report.figures.landscape import barrier_curves
     from symbayes.report.figures.lines import curves
@@ -36,6 +37,7 @@ __getattr__, __dir__ = lazily(
         "barrier_curves": "symbayes.report.figures.landscape:barrier_curves",
         "coverage_curves": "symbayes.report.figures.calibration:coverage_curves",
         "curves": "symbayes.report.figures.lines:curves",
+        "densities": "symbayes.report.figures.hexagons:densities",
         "detection": "symbayes.report.figures.detection:detection",
         "dots": "symbayes.report.figures.rows:dots",
         "entropy_histogram": "symbayes.report.figures.calibration:entropy_histogram",
@@ -63,6 +65,7 @@ __all__ = [
     "barrier_curves",
     "coverage_curves",
     "curves",
+    "densities",
     "detection",
     "dots",
     "entropy_histogram",

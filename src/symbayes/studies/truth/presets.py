@@ -31,6 +31,7 @@ class Settings:
         augmented: temperatures of that part.
         families: of the prior.
         shifts: kinds of shifted inputs.
+        whitened: length of trajectories under the covariance prior, in units of its deviations.
         aligned_draws: the most draws that are aligned, of all chains together.
     """
 
@@ -42,6 +43,7 @@ class Settings:
     augmented: tuple[float, ...] = (0.1, 1.0)
     families: tuple[str, ...] = FAMILIES
     shifts: tuple[str, ...] = ("gaussian-noise", "gaussian-blur", "contrast", "dead-pixels")
+    whitened: float = 1.0
     aligned_draws: int = 200
 
 
@@ -64,6 +66,7 @@ TINY = Settings(
     wider=(0.5, 1.0),
     families=("normal",),
     shifts=("gaussian-noise",),
+    whitened=0.05,
     aligned_draws=12,
 )
 
@@ -141,6 +144,7 @@ GPU = Settings(
     copies=2,
     wider=(0.5, 1.0, 2.0),
     families=("normal", "logistic"),
+    whitened=0.3,
     aligned_draws=32,
 )
 

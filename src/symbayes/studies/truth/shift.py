@@ -43,6 +43,8 @@ class Shift(Asked):
     )
 
     kinds: tuple[str, ...]
+    whitened: float
+    """Length of trajectories under the covariance prior, in units of its deviations."""
 
     def work(self, desk: Desk) -> Found:
         test = self.case.dataset().test
@@ -66,7 +68,7 @@ class Shift(Asked):
         covariance = priors.EmpiricalCovariance(alpha=case.scale**2 / spread, eps=1e-4)
         knowing = priors.PerLayer({FIRST[case.network]: covariance}, rest=priors.Normal(case.scale))
         # Its directions differ in width, so steps are in units of the prior's deviations: found by trial.
-        method = replace(case.sweep, step_size=None, trajectory=None, jitter=None, adapt=True)
+        method = replace(case.sweep, step_size=None, trajectory=self.whitened, adapt=True)
         repaired = case.drawn(desk, "covariance-prior", method, case.posterior(prior=knowing))
         return {"hmc": case.hmc(desk), REPAIRED: repaired, "ensemble": ensemble, "one network": ensemble}
 

@@ -1,0 +1,68 @@
+"""MIMO: one network with several inputs and outputs, whose members share all but its ends.
+
+A network is trained on several examples at once and tells the target of each; it then holds as many members
+as its width has room for (`methods/phases/mixing.py` has the loss, and the weights of a member as an ordinary
+network).
+
+Use it for an ensemble that trains at about the cost of one network.  Members share the layers between, so
+small networks have room for two or three only.  It takes networks that begin with a matrix product or
+convolution of their input and end with a linear layer.
+
+The statistic of every epoch is `loss`; draws have `energy` and `log_likelihood`.
+
+References: Havasi et al. (2021), Training independent subnetworks for robust prediction.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import jax
+
+from symbayes.engine.method import method
+from symbayes.engine.phase import Phase
+from symbayes.methods.phases import Members, Mixing
+from symbayes.methods.phases.mixing import Ends
+from symbayes.methods.training import REMEDY, Training
+from symbayes.posterior import Posterior
+from symbayes.posterior.numerics.mixing import ends_of
+from symbayes.specs import Count
+
+
+@method
+class MIMO(Training):
+    """Multi-input multi-output ensembles (Havasi et al. 2021): members of one network with many ends.
+
+    Attributes:
+        epochs: passes over the training data, by all members together.
+        chains: independent networks.
+        members: inputs and outputs of each network, and draws of each chain.
+    """
+
+    name: ClassVar[str] = "mimo"
+    remedy: ClassVar[str] = REMEDY
+    example: ClassVar[str] = "--network lenet --data fashion-mnist --members 3"
+
+    chains: Count = 1
+    members: Count = 3
+
+    def phases(self, posterior: Posterior) -> tuple[Phase, ...]:
+        family = _ends(posterior)
+        mixing = Mixing(self.training(posterior), None, members=self.members, family=family)
+        return mixing, Members(units=self.members, family=family, statistics=True)
+
+
+def _ends(posterior: Posterior) -> Ends:
+    """The first kernel and the last layer of the posterior's network."""
+    found: list[Ends] = []
+
+    def look(variables: Any, x: jax.Array) -> None:
+        def outputs(params: Any, x: jax.Array) -> jax.Array:
+            return posterior.network.apply({**variables, "params": params}, x)
+
+        found.append(Ends(*ends_of(outputs, variables["params"], x)))
+
+    form = posterior.chunks.x
+    variables = jax.eval_shape(posterior.init, jax.random.key(0))
+    jax.eval_shape(look, variables, jax.ShapeDtypeStruct((2, *form.shape[2:]), form.dtype))
+    return found[0]

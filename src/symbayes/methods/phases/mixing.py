@@ -1,0 +1,133 @@
+"""Networks with several inputs and outputs, one pair for each member.
+
+The first layer has a kernel V_j, and the last a kernel and bias h_j, for each of M members; all between is
+shared.  In training the network sees M examples side by side, member j those of the mini-batch in an order
+p_j of its own, and each has its own output: with o_j(x_1, ..., x_M) the output of member j, it minimises
+
+    1/M sum_j [ - 1/B sum_{i in batch} log p(y_p_j(i) | o_j(x_p_1(i), ..., x_p_M(i))) ] - 1/N log prior
+
+where the prior is the mean over members of that of the shared weights with sqrt(M) V_j and h_j, so that the
+sum of the V_j has the prior of the network's own first kernel.  To predict, all members see the same input,
+which makes member j the ordinary network with first kernel sum_j V_j and last layer h_j: a draw.  Statistics
+of normalisers are computed again for it.
+
+Reference: Havasi et al. (2021), Training independent subnetworks for robust prediction.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from symbayes import trees
+from symbayes.engine.phase import Left, Tick, phase
+from symbayes.methods.phases.sharing import Family, Sharing, Together, repeated
+from symbayes.networks import Network
+from symbayes.posterior import Posterior
+from symbayes.posterior.numerics.mixing import mixed
+
+ORDERS = 3
+"""Stream of the members' orders, apart from that of the network."""
+
+
+@dataclass(frozen=True)
+class Ends(Family):
+    """Members with an own first kernel and an own last layer, by the names of these parameters."""
+
+    first: str
+    last: tuple[str, ...]
+
+    def of(self, params: Any) -> dict[str, Any]:
+        """The parameters of the ends, by name."""
+        names = (self.first, *self.last)
+        return {name: leaf for name, leaf in trees.flatten(params).items() if name in names}
+
+    def own(self, params: Any, members: int, amount: Any, key: jax.Array) -> Any:
+        return repeated(self.of(params), members)
+
+    def fixed(self, params: Any, members: int, amount: Any, key: jax.Array) -> Any:
+        return {}
+
+    def member(self, shared: Any, own: Any, fixed: Any) -> Any:
+        return trees.like(shared, trees.flatten(shared) | own)
+
+    def weights(self, shared: Any, own: Any, fixed: Any) -> Any:
+        together = jnp.sum(own[self.first], axis=0)
+        own = own | {self.first: jnp.broadcast_to(together, own[self.first].shape)}
+        return super().weights(shared, own, fixed)
+
+
+@phase
+class Mixing(Together):
+    """Epochs of training with several inputs and outputs; the family has the ends."""
+
+    def gradients_per_step(self, posterior: Posterior) -> float:
+        return super().gradients_per_step(posterior) / self.members
+
+    def enter(self, posterior: Posterior, shared: None, left: Left, tick: Tick) -> Sharing:
+        """What is shared is where the chain is; every member has fresh ends."""
+        entered = super().enter(posterior, shared, left, tick)
+        keys = jax.random.split(tick.key, self.members)
+        own = jax.vmap(lambda key: self._ends.of(posterior.init(key)["params"]))(keys)
+        own[self._ends.first] = own[self._ends.first] / math.sqrt(self.members)
+        return dataclasses.replace(entered, own=own)
+
+    @property
+    def _ends(self) -> Ends:
+        assert isinstance(self.family, Ends)
+        return self.family
+
+    def step(self, posterior: Posterior, shared: None, flight: Sharing, tick: Tick) -> Sharing:
+        moving = flight.variables["params"], flight.own
+        outputs = SideBySide(posterior.network, self._ends, self.members)
+        by_data, log_likelihood, stats = posterior.likelihood_gradient(
+            outputs, moving, {"stats": flight.variables["stats"]}, tick.rows, tick.key, several=True
+        )
+        log_prior, by_prior = jax.value_and_grad(lambda moving: self._log_prior(posterior, *moving))(moving)
+        unit = -posterior.temperature / posterior.size
+        gradient = jax.tree.map(lambda g: unit * g, by_data)
+        decay = jax.tree.map(lambda g: unit * posterior.prior_weight * g, by_prior)
+        if self.by.optimizer != "adamw":
+            gradient, decay = jax.tree.map(jnp.add, gradient, decay), None
+        (params, own), memory = self.by.moved(posterior, moving, gradient, decay, flight.memory, tick)
+        loss = flight.loss + unit * (log_likelihood + posterior.prior_weight * log_prior)
+        variables = {"params": params, "stats": stats}
+        return Sharing(variables, own, repeated(stats, self.members), flight.fixed, memory, loss)
+
+    def _log_prior(self, posterior: Posterior, params: Any, own: Any) -> jax.Array:
+        wide = own | {self._ends.first: math.sqrt(self.members) * own[self._ends.first]}
+        each = jax.vmap(lambda own: posterior.prior.log_density(self._ends.member(params, own, None)))(wide)
+        return jnp.mean(each)
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """The network in training with several inputs: outputs (member, example, ...) in the rows' order."""
+
+    network: Network
+    ends: Ends
+    members: int
+
+    def __call__(self, arguments: Any, x: jax.Array, key: jax.Array) -> Any:
+        (params, own), fixed = arguments
+        keys = jax.random.split(jax.random.fold_in(key, ORDERS), self.members)
+        orders = jax.vmap(lambda key: jax.random.permutation(key, x.shape[0]))(keys)
+        kernels = own[self.ends.first]
+        heads = {name: own[name] for name in self.ends.last}
+
+        def outputs(head: Any) -> Any:
+            whole = trees.like(params, trees.flatten(params) | head)
+
+            def apply(params: Any, x: jax.Array) -> Any:
+                return self.network.apply_train({**fixed, "params": params}, x, key)
+
+            return mixed(apply, whole, self.ends.first, kernels, x[orders])
+
+        # What lies before the last layer is computed once: it does not depend on the member.
+        made, stats = jax.vmap(outputs, out_axes=(0, None))(heads)
+        return jax.vmap(lambda out, order: out[jnp.argsort(order)])(made, orders), stats

@@ -70,8 +70,8 @@ class Report:
         `sources` are runs by name, or a list of them, or a single one.
 
         `bounds` limit the work on symmetry; `tell` is told what is being done.  `metrics` names the columns
-        of the comparison; `ood`, `shift` and `recalibrate` are those of `compare`.  `symmetries` names the runs
-        whose symmetries are looked into, by default all.
+        of the comparison; `ood`, `shift` and `recalibrate` are those of `compare`.  `symmetries` names the
+        runs whose symmetries are looked into, by default all.
         """
         require_kind("the data", data, "train", "test", example="data.load('digits')")
         runs = opened_by_name(sources)

@@ -48,6 +48,7 @@ class Report:
     comparison: Comparison
     bounds: Bounds = field(default_factory=Bounds)
     tell: Tell = silent
+    symmetries: Sequence[str] | None = None
 
     @classmethod
     def of(
@@ -60,13 +61,15 @@ class Report:
         *,
         metrics: Sequence[str] | None = None,
         ood: Any = None,
+        symmetries: Sequence[str] | None = None,
     ) -> Report:
         """Open the runs (folders, or draws in memory) and predict; the first is the reference unless told.
 
         `sources` are runs by name, or a list of them, or a single one.
 
         `bounds` limit the work on symmetry; `tell` is told what is being done.  `metrics` names the columns
-        of the comparison, and `ood` are inputs from elsewhere, for the metrics that need them.
+        of the comparison, and `ood` are inputs from elsewhere, for the metrics that need them.  `symmetries`
+        names the runs whose symmetries are looked into, by default all.
         """
         require_kind("the data", data, "train", "test", example="data.load('digits')")
         runs = opened_by_name(sources)
@@ -75,6 +78,8 @@ class Report:
             _require_trained_on(run, data)
         reference = reference or next(iter(runs))
         require(reference in runs, f"the reference {reference!r} is not among the runs {', '.join(runs)}")
+        for name in symmetries or ():
+            require(name in runs, f"{name!r} is not among the runs {', '.join(runs)}")
         predictives, foreign = {}, {}
         for name, run in runs.items():
             tell(f"{name}: predicting")
@@ -89,7 +94,7 @@ class Report:
             metrics=metrics,
             ood=foreign or None,
         )
-        return cls(runs, reference, data, predictives, comparison, bounds or Bounds(), tell)
+        return cls(runs, reference, data, predictives, comparison, bounds or Bounds(), tell, symmetries)
 
     def __repr__(self) -> str:
         return (
@@ -105,11 +110,14 @@ class Report:
 
     @functools.cached_property
     def symmetry(self) -> dict[str, Findings]:
-        """What was found about every run whose network has symmetries; computed once."""
+        """What was found about every run that is looked into and has symmetries; computed once."""
         found = {}
-        for name, run in self.runs.items():
+        for name in self.runs if self.symmetries is None else self.symmetries:
             findings = investigate(
-                run, self.data, self.bounds, lambda words, name=name: self.tell(f"{name}: {words}")
+                self.runs[name],
+                self.data,
+                self.bounds,
+                lambda words, name=name: self.tell(f"{name}: {words}"),
             )
             if findings is not None:
                 found[name] = findings
@@ -160,8 +168,9 @@ class Report:
             )
             given = run.config["posterior"]["train"]["examples"]
             # One draw of each chain is where training ended, and not a draw from the posterior.
+            law = "the posterior" if run.distribution is None else "a distribution fitted to the posterior"
             drawn = (
-                f"{_counted(run.draws.chains, 'chain')} of {len(run.draws):,} draws from the posterior"
+                f"{_counted(run.draws.chains, 'chain')} of {len(run.draws):,} draws from {law}"
                 if len(run.draws) > 1
                 else _counted(run.draws.chains, "network")
             )
@@ -228,9 +237,9 @@ def _counted(number: int, thing: str) -> str:
 
 
 def _traces(name: str, run: Opened) -> list[Figure]:
-    """Energy and acceptance where there are many draws, the loss where a run was trained."""
+    """Energy and acceptance where draws follow one another, the loss where a run was trained."""
     stats, traces = run.draws.stats, run.traces
-    if len(run.draws) > 1 and "energy" in stats:
+    if len(run.draws) > 1 and run.distribution is None and "energy" in stats:
         burn_in = run.config["method"].get("burn_in", 0)
         before = traces["energy"][:, :burn_in] if "energy" in traces and burn_in else None
         return [figures.traces(stats["energy"], stats.get("acceptance"), before)]

@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 import symbayes as sb
+from symbayes.analyse.quality import quality
 from symbayes.studies.modes import Modes
 from symbayes.studies.modes.predictions import Predictions, elsewhere
 from symbayes.studies.modes.presets import SETTINGS
+from symbayes.studies.modes.weights import Weights
 
 
 @pytest.fixture(scope="module")
@@ -69,3 +71,26 @@ def test_answer_follows_the_numbers() -> None:
     told = part.answer(made_up(swag=(0.4, 0.1), vi=(0.5, 0.2)))
     assert "2 of 2 methods" in told
     assert "swag of many modes (0.100 nats)" in told
+
+
+def test_weights_are_compared_with_independent_networks(folder: Path) -> None:
+    found = json.loads((folder / "results.json").read_text())["parts"]["weights"]["found"]
+    assert list(found["rows"]) == ["ensemble|many", "swag|one", "swag|many"], "one network is too few"
+    expected = quality(sb.open(folder / "runs/swag"), sb.open(folder / "runs/fleet")).weights["canonical"][
+        "all"
+    ]
+    assert found["rows"]["swag|many"]["canonical"]["mmd"] == pytest.approx(expected.mmd)
+    assert sb.open(folder / "runs/fleet").draws.chains == 8
+
+
+def test_answer_about_weights_follows_the_numbers() -> None:
+    def row(raw: float, canonical: float) -> dict[str, Any]:
+        return {"raw": {"mmd": raw}, "canonical": {"mmd": canonical}}
+
+    part = Weights(SETTINGS["tiny"])
+    rows = {"swag|one": row(2, 3), "swag|many": row(1, 4), "vi|one": row(5, 6), "vi|many": row(4, 2)}
+    told = part.answer({"rows": rows, "fleet": 8})
+    assert "Of 2 methods, many modes are nearer to independently trained networks than one for 2" in told
+    assert "and for 1 with symmetries removed" in told
+    assert "lets 1 of the 2" in told
+    assert part.answer({"rows": {"swa|many": row(1, 1)}, "fleet": 8}).startswith("No method has draws enough")

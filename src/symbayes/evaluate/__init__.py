@@ -15,6 +15,7 @@ from symbayes.evaluate.evidence import (
     thermodynamic_integration,
 )
 from symbayes.evaluate.exchangeable import UnitTest, unit_test
+from symbayes.evaluate.hexagons import Hexagons, hexagons
 from symbayes.evaluate.intervals import Interval
 from symbayes.evaluate.landscape import Path, accuracy_drop, barrier, path
 from symbayes.evaluate.leave_one_out import LeaveOneOut, loo, waic
@@ -87,6 +88,7 @@ __all__ = [
     "Distances",
     "Eigenvalues",
     "Evidence",
+    "Hexagons",
     "Interval",
     "Kernels",
     "LeaveOneOut",
@@ -136,6 +138,7 @@ __all__ = [
     "ess_bulk",
     "ess_tail",
     "fpr",
+    "hexagons",
     "ksd",
     "ladder",
     "laplace_evidence",

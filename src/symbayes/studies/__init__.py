@@ -5,11 +5,13 @@
 
 from symbayes.studies.compact import Compact
 from symbayes.studies.desk import Desk
+from symbayes.studies.mass import Mass
 from symbayes.studies.modes import Modes
 from symbayes.studies.part import Found, Part
+from symbayes.studies.picture import Picture
 from symbayes.studies.study import Study
 from symbayes.studies.truth import Truth
 
-STUDIES: dict[str, type[Study]] = {study.name: study for study in (Truth, Compact, Modes)}
+STUDIES: dict[str, type[Study]] = {study.name: study for study in (Truth, Compact, Modes, Mass, Picture)}
 
 __all__ = ["STUDIES", "Desk", "Found", "Part", "Study"]

@@ -46,7 +46,9 @@ def curves(
             for logarithmic, axis, scale in ((log_y, axes.yaxis, "y"), (log_x, axes.xaxis, "x")):
                 if logarithmic:
                     axes.set(**{f"{scale}scale": "log"})
-                    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+                    low, high = axis.get_view_interval()
+                    decades = np.log10(high / low)
+                    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if decades < 2 else (1, 3)))
                     axis.set_major_formatter("{x:g}")
                     axis.set_minor_formatter("")
         axes.set(xlabel=shown(xlabel), ylabel=shown(ylabel))

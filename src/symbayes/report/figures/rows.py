@@ -42,7 +42,7 @@ def dots(
         else:
             if log_x:
                 axes.set_xscale("log")
-            axes.set_yticks(list(places.values()), [shown(name, 24) for name in names])
+            axes.set_yticks(list(places.values()), [shown(name, 30) for name in names])
             axes.set_ylim(-0.6, len(names) - 0.4)
             if mark is not None and np.isfinite(mark[1]):
                 line = axes.axvline(mark[1], color=SOFT, linewidth=1, linestyle=(0, (3, 2)))

@@ -83,8 +83,7 @@ class Gaussians(Part):
         return (
             f"Rebasing {lifts} the agreement of a Gaussian with held-out HMC draws from {raw:.1%} to "
             f"{rebased:.1%} (total variation {rows[RAW]['TV']:.3f} to {rows[REBASED]['TV']:.3f}). One "
-            "Gaussian "
-            f"{enough} enough: the best ({best.removeprefix('hmc: ')}) agrees on "
+            f"Gaussian {enough} enough: the best ({best.removeprefix('hmc: ')}) agrees on "
             f"{rows[best]['agreement']:.1%}, the draws that it was fitted to on {draws:.1%}."
         )
 
@@ -99,8 +98,9 @@ class Gaussians(Part):
             ]
             for name, row in rows.items()
         ]
-        agreement = {name: row["agreement"] for name, row in rows.items()}
-        paper = {name: row["agreement"] for name, row in TABLE.items()}
+        agreement, paper = (
+            {_short(name): row["agreement"] for name, row in each.items()} for each in (rows, TABLE)
+        )
         return [
             figures.dots(
                 {"here": agreement, "published": paper},
@@ -122,3 +122,10 @@ class Gaussians(Part):
                 },
             ),
         ]
+
+
+def _short(name: str) -> str:
+    """A row's name as a figure has room for it."""
+    return (
+        name.replace("Gaussian, ", "").replace("Gaussian of ", "").replace(", aligned jointly", ", jointly")
+    )

@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from symbayes import data, networks
+from symbayes import data
 from symbayes.analyse.compare import measure
 from symbayes.draws import Draws
 from symbayes.engine import Opened
 from symbayes.evaluate.metrics import find
-from symbayes.posterior import Posterior, Predictive, likelihoods, priors
+from symbayes.posterior import Predictive
 from symbayes.report import figures
 from symbayes.report.contents import Figure, Table
 from symbayes.studies.desk import Desk
@@ -43,12 +43,11 @@ class Predictions(Part):
     def work(self, desk: Desk) -> Found:
         dataset = data.load(self.settings.data)
         foreign = {name: elsewhere(name) for name in self.settings.elsewhere}
+        posterior = self.settings.posterior(dataset)
         rows: dict[str, dict[str, float]] = {}
         for name, method in self.settings.methods.items():
             begin = time.monotonic()
-            run = desk.run(
-                name.replace(", ", "-").replace(" ", "-"), method, self._posterior(dataset), dataset
-            )
+            run = desk.run(self.settings.folder(name), method, posterior, dataset)
             seconds = time.monotonic() - begin
             predictive = run.predict(dataset.test.x)
             others = {set_: run.predict(x) for set_, x in foreign.items()}
@@ -64,18 +63,6 @@ class Predictions(Part):
                 rows[f"{name}|{modes}"] = row
                 desk.tell(f"{_words(f'{name}|{modes}')}: " + _brief(row))
         return {"rows": rows, "elsewhere": list(foreign), "chains": _chains(self.settings)}
-
-    def _posterior(self, dataset: data.Dataset) -> Posterior:
-        sizes: dict[str, Any] = {"outputs": dataset.classes}
-        if self.settings.hidden:
-            sizes["hidden"] = self.settings.hidden
-        return Posterior(
-            networks.make(self.settings.network, **sizes),
-            likelihoods.Categorical(),
-            priors.Normal(self.settings.scale),
-            dataset.train,
-            precision=self.settings.precision,
-        )
 
     def _row(self, predictive: Predictive, y: np.ndarray, foreign: dict[str, Predictive]) -> dict[str, float]:
         row = measure(predictive, y, metrics=[find(name, "classes") for name in SCORES])

@@ -13,6 +13,7 @@ from typing import ClassVar
 from symbayes.studies.modes.predictions import Predictions
 from symbayes.studies.modes.presets import SETTINGS
 from symbayes.studies.modes.published import SOURCE
+from symbayes.studies.modes.weights import Weights
 from symbayes.studies.part import Found, Part
 from symbayes.studies.study import Study
 
@@ -29,7 +30,8 @@ class Modes(Study):
     source: ClassVar[str] = SOURCE
 
     def parts(self) -> Mapping[str, Part]:
-        return {"predictions": Predictions(SETTINGS[self.preset])}
+        settings = SETTINGS[self.preset]
+        return {"predictions": Predictions(settings), "weights": Weights(settings)}
 
     def answer(self, found: Mapping[str, Found]) -> str:
-        return Predictions(SETTINGS[self.preset]).answer(found["predictions"])
+        return " ".join(part.answer(found[name]) for name, part in self.parts().items() if name in found)

@@ -1,0 +1,244 @@
+"""Does training find the lightest of all networks that scalings make of it?
+
+With ReLU, a unit's incoming weights can be scaled up and its outgoing ones down without changing the
+function. Weight decay prefers the lightest of these copies, the minimum of the summed squares (the mass).
+Here convolutional networks without normalisers are trained at several weight decays, and their mass is
+followed beside its minimum over scalings.  Weight decay l (per example) is a normal prior of variance 1 / (l
+N).
+
+Along the way to the minimum, the loss of every example is constant, so neither it nor its mini-batch noise
+moves a network there: the pull is the gradient of weight decay along that way,
+
+    pull = l |<w, t>|,   t the unit tangent of the orbit towards the minimum,
+
+and beside it stands the noise of mini-batch gradients, the root of their summed variances.
+
+Reference: Laurent, Aldea & Franchi (2024), A symmetry-aware exploration of Bayesian neural network
+posteriors.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from symbayes import data, networks, symmetry, trees
+from symbayes.draws import Draws
+from symbayes.engine import Opened
+from symbayes.methods import CheckpointEnsemble
+from symbayes.posterior import Posterior, likelihoods, priors
+from symbayes.report import figures
+from symbayes.report.contents import Figure, Table
+from symbayes.studies.desk import Desk
+from symbayes.studies.part import Found, Part
+from symbayes.studies.picture import SOURCE
+from symbayes.studies.study import Study
+from symbayes.symmetry import Symmetry
+
+BATCHES = 16
+"""Mini-batches from which the noise of gradients is estimated."""
+NEAR = 0.01
+"""A mass within this share of its minimum has reached it."""
+
+
+@dataclass(frozen=True)
+class Profiles(Part):
+    """Mass and its minimum along training, at several weight decays."""
+
+    question: ClassVar[str] = "How far from the lightest copy are networks while they train?"
+    published: ClassVar[str] = (
+        "Weight decay never reaches the minimum-mass scaling, and the gradients towards it are negligible "
+        "against the noise of stochastic gradients."
+    )
+
+    data: str
+    channels: tuple[int, ...]
+    hidden: tuple[int, ...]
+    decays: tuple[float, ...]
+    training: CheckpointEnsemble
+
+    def work(self, desk: Desk) -> Found:
+        dataset = data.load(self.data)
+        network = networks.cnn(channels=self.channels, hidden=self.hidden, outputs=int(dataset.classes or 1))
+        found: dict[str, Any] = {}
+        for decay in self.decays:
+            scale = float((decay * len(dataset.train)) ** -0.5)
+            posterior = Posterior(
+                network, likelihoods.Categorical(), priors.Normal(scale=scale), dataset.train
+            )
+            run = desk.run(f"decay-{decay:g}", self.training, posterior, dataset)
+            desk.tell(f"weight decay {decay:g}: the lightest copy of every network")
+            found[f"{decay:g}"] = profile(run, posterior, decay, self.training.batch)
+        first = self.training.epochs - (self.training.draws - 1) * self.training.thin
+        epochs = [first + number * self.training.thin for number in range(self.training.draws)]
+        return {"epochs": epochs, "chains": self.training.chains, "decays": found}
+
+    def answer(self, found: Found) -> str:
+        last = {decay: one["ratio"][-1] for decay, one in found["decays"].items()}
+        reached = [decay for decay, ratio in last.items() if ratio < 1 + NEAR]
+        share = max(
+            max(one["pull"][i] / one["noise"][i] for i in range(len(one["pull"])))
+            for one in found["decays"].values()
+        )
+        heaviest, lightest = max(last, key=lambda d: last[d]), min(last, key=lambda d: last[d])
+        ends = "No training ends" if not reached else f"Trainings with weight decay {', '.join(reached)} end"
+        return (
+            f"{ends} within {NEAR:.0%} of the lightest copy: they weigh {last[lightest]:.3f} times the "
+            f"minimum at weight decay {lightest} and {last[heaviest]:.3f} times at {heaviest}. The pull "
+            f"towards it is at most {share:.2g} times the noise of mini-batch gradients."
+        )
+
+    def show(self, found: Found) -> list[Table | Figure]:
+        epochs = np.array(found["epochs"], np.float64)
+        decays = found["decays"]
+        excess = {f"weight decay {d}": (epochs, np.array(one["ratio"]) - 1) for d, one in decays.items()}
+        mass = {}
+        for decay, one in decays.items():
+            mass[f"mass, {decay}"] = (epochs, np.array(one["mass"]))
+            mass[f"minimum, {decay}"] = (epochs, np.array(one["minimum"]))
+        pull = {
+            f"weight decay {d}": (epochs, np.array(one["pull"]) / np.array(one["noise"]))
+            for d, one in decays.items()
+        }
+        rows: list[Any] = [
+            [d, *(one[name][-1] for name in ("mass", "minimum", "ratio", "distance", "pull", "noise"))]
+            for d, one in decays.items()
+        ]
+        columns = ["weight decay", "mass", "minimum", "ratio", "distance", "pull", "noise"]
+        return [
+            figures.curves(
+                mass, "epoch", "summed squares", "Mass and its minimum", "Means over networks.", log_y=True
+            ),
+            figures.curves(
+                excess,
+                "epoch",
+                "mass / minimum - 1",
+                "How much heavier than the lightest copy",
+                "Zero is the lightest copy of the same function.",
+                log_y=True,
+            ),
+            figures.curves(
+                pull,
+                "epoch",
+                "pull / noise",
+                "The pull towards the lightest copy against the noise of gradients",
+                "Of the gradient per example: its part towards the lightest copy, over the noise of a "
+                "mini-batch.",
+                log_y=True,
+            ),
+            Table(
+                columns,
+                rows,
+                f"At the end of training, means over {found['chains']} networks. The distance is that "
+                "between the weights and those of the lightest copy, over the norm of the weights.",
+                dict.fromkeys(columns[1:], ".4g"),
+            ),
+        ]
+
+
+def profile(run: Opened, posterior: Posterior, decay: float, batch: int) -> dict[str, list[float]]:
+    """Means over chains at every checkpoint."""
+    draws = run.draws.select()
+    least = symmetry.minimal_mass(draws, run.group)
+    assert isinstance(least.draws, Draws)
+    weights, lightest = (trees.ravel(each.variables["params"], 2) for each in (draws, least.draws))
+    w, v = (np.asarray(each, np.float64) for each in (weights, lightest))
+    mass, minimum = (w**2).sum(-1), (v**2).sum(-1)
+    tangent = tangents(draws, least.elements, run.group)
+    norm = np.linalg.norm(tangent, axis=-1)
+    pull = decay * np.abs((w * tangent).sum(-1)) / np.where(norm > 0, norm, 1)
+    found = {
+        "mass": mass,
+        "minimum": minimum,
+        "ratio": mass / minimum,
+        "distance": np.linalg.norm(w - v, axis=-1) / np.linalg.norm(w, axis=-1),
+        "pull": pull,
+        "noise": gradient_noise(draws, posterior, batch),
+    }
+    return {name: values.mean(0).tolist() for name, values in found.items()}
+
+
+def tangents(draws: Draws, elements: symmetry.Element, group: Symmetry) -> np.ndarray:
+    """The direction in which each network begins its way to the lightest copy, (chain, draw, weight)."""
+    found = _tangents(group, _as_one(draws.variables), _as_one(elements))
+    return np.asarray(found, np.float64).reshape(draws.chains, len(draws), -1)
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _tangents(group: Symmetry, networks: Any, elements: symmetry.Element) -> jax.Array:
+    def one(pair: Any) -> jax.Array:
+        variables, element = pair
+
+        def moved(t: jax.Array) -> jax.Array:
+            scaled = {name: t * log for name, log in element.log_scales.items()}
+            part = symmetry.Element(element.permutations, element.signs, scaled)
+            return trees.ravel(group.act(part, variables)["params"])
+
+        return jax.jvp(moved, (jnp.zeros(()),), (jnp.ones(()),))[1]
+
+    return jax.lax.map(one, (networks, elements))
+
+
+def gradient_noise(draws: Draws, posterior: Posterior, batch: int) -> np.ndarray:
+    """The root of the summed variances of a mini-batch's gradient, per example, (chain, draw)."""
+    keys = jax.random.split(jax.random.key(0), BATCHES)
+    rng = np.random.default_rng(0)
+    rows = np.stack([rng.permutation(posterior.size)[:batch] for _ in range(BATCHES)])
+    found = _noise(posterior, _as_one(draws.variables), jnp.asarray(rows), keys)
+    return np.asarray(found, np.float64).reshape(draws.chains, len(draws))
+
+
+@jax.jit
+def _noise(posterior: Posterior, networks: Any, rows: jax.Array, keys: jax.Array) -> jax.Array:
+    def one(variables: Any) -> jax.Array:
+        def gradient(pair: Any) -> jax.Array:
+            return trees.ravel(posterior.minibatch_gradient(variables, *pair)[0]) / posterior.size
+
+        return jnp.sqrt(jnp.sum(jnp.var(jax.lax.map(gradient, (rows, keys)), axis=0, ddof=1)))
+
+    return jax.lax.map(one, networks)
+
+
+def _as_one(tree: Any) -> Any:
+    """Chains and draws as one axis."""
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf).reshape(-1, *leaf.shape[2:]), tree)
+
+
+@dataclass(frozen=True)
+class Mass(Study):
+    """Does training find the lightest copy of a network?
+
+    Example: symbayes study mass --preset quick
+    """
+
+    name: ClassVar[str] = "mass"
+    title: ClassVar[str] = "Does weight decay find the lightest copy of a network?"
+    source: ClassVar[str] = SOURCE
+
+    def parts(self) -> Mapping[str, Part]:
+        def trained(**options: Any) -> CheckpointEnsemble:
+            return CheckpointEnsemble(optimizer="sgd", schedule="cosine", **options)
+
+        if self.preset == "tiny":
+            method = trained(epochs=3, draws=2, thin=1, chains=2, batch=32, learning_rate=0.05)
+            return {
+                "profiles": Profiles("digits:examples=64,test_examples=40", (2,), (3,), (1e-3, 1e-1), method)
+            }
+        if self.preset == "quick":
+            method = trained(epochs=60, draws=10, thin=6, chains=2, batch=100, learning_rate=0.05)
+            return {"profiles": Profiles("digits", (8, 16), (32,), (1e-4, 1e-3, 1e-2), method)}
+        method = trained(epochs=90, draws=18, thin=5, chains=4, batch=500, learning_rate=0.1)
+        return {
+            "profiles": Profiles(
+                "fashion-mnist:validation=0", (16, 32), (128,), (1e-5, 1e-4, 5e-4, 1e-3, 5e-3), method
+            )
+        }
+
+    def answer(self, found: Mapping[str, Found]) -> str:
+        return self.parts()["profiles"].answer(found["profiles"]) if "profiles" in found else ""

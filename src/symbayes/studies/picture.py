@@ -1,0 +1,189 @@
+"""The posterior of the smallest network, seen whole: 2 inputs, 2 hidden units, 1 output.
+
+Ten thousand trainings from different starts end at ten thousand pairs of last-layer weights.  Drawn as they
+are, the pairs lie in two mirror images, one for each order of the units, smeared along hyperbolas of
+scalings; with unit-norm incoming weights, and then with sorted units, copies of one network fall onto one
+another.
+
+Reference: Laurent, Aldea & Franchi (2024), A symmetry-aware exploration of Bayesian neural network
+posteriors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from symbayes import evaluate, networks, symmetry
+from symbayes.data import Examples
+from symbayes.draws import Draws
+from symbayes.engine import Opened
+from symbayes.evaluate.hexagons import Hexagons
+from symbayes.methods import DeepEnsemble
+from symbayes.posterior import Posterior, likelihoods, priors
+from symbayes.report import figures
+from symbayes.report.contents import Figure, Table
+from symbayes.studies.desk import Desk
+from symbayes.studies.part import Found, Part
+from symbayes.studies.study import Study
+
+SOURCE = "Laurent, Aldea & Franchi (2024), A symmetry-aware exploration of Bayesian neural network posteriors"
+FORMS: Mapping[str, tuple[str | None, str | None] | None] = {
+    "raw": None,
+    "scaled": ("unit-norm", None),
+    "scaled and sorted": ("unit-norm", "sort"),
+}
+ACROSS = 40
+"""Hexagons across the window."""
+INSIDE = 0.98
+"""Share of the raw weights that the window holds."""
+NOISE = 0.1
+
+
+def teacher(examples: int, seed: int = 0) -> Examples:
+    """Noisy outputs of one 2-2-1 network with ReLU at normal inputs."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(examples, 2))
+    hidden = np.maximum(x @ np.array([[1.0, -0.6], [0.4, 1.1]]) + np.array([0.2, -0.1]), 0)
+    y = hidden @ np.array([[1.3], [-0.8]]) + NOISE * rng.normal(size=(examples, 1))
+    return Examples(x.astype(np.float32), y.astype(np.float32))
+
+
+@dataclass(frozen=True)
+class Densities(Part):
+    """The two last-layer weights of a fleet of trainings, in three forms."""
+
+    question: ClassVar[str] = "What does the posterior look like without copies?"
+    published: ClassVar[str] = (
+        "Scaling and permutation symmetries spread the estimated posterior of a two-hidden-unit "
+        "perceptron over several copies; once both are removed, one compact density is left."
+    )
+
+    fleet: DeepEnsemble
+    examples: int
+
+    def work(self, desk: Desk) -> Found:
+        posterior = Posterior(
+            networks.mlp(hidden=(2,), outputs=1),
+            likelihoods.Gaussian(scale=NOISE),
+            priors.Normal(scale=1.0),
+            teacher(self.examples),
+        )
+        run = desk.run("fleet", self.fleet, posterior)
+        pairs = {}
+        for form in FORMS:
+            desk.tell(f"last-layer weights, {form}")
+            pairs[form] = last_weights(run, form)
+        window = float(np.quantile(np.abs(pairs["raw"]), INSIDE))
+        width = 2 * window / ACROSS
+        binned = {form: evaluate.hexagons(points, width) for form, points in pairs.items()}
+        hidden = np.asarray(run.draws.variables["params"]["hidden1"]["kernel"])
+        return {
+            "networks": len(pairs["raw"]),
+            "loss": float(np.median(-run.draws.stats["log_likelihood"])) / self.examples,
+            "window": window,
+            "width": width,
+            "forms": {
+                form: {
+                    "centres": found.centres.round(6),
+                    "counts": found.counts,
+                    "half": found.holding(),
+                    "mirror": mirror_distance(pairs[form], width),
+                }
+                for form, found in binned.items()
+            },
+            "floor": mirror_distance(_coin(pairs["raw"]), width),
+            "units_p": evaluate.unit_test(hidden).p_value,
+        }
+
+    def answer(self, found: Found) -> str:
+        half = {form: one["half"] for form, one in found["forms"].items()}
+        mirror = {form: one["mirror"] for form, one in found["forms"].items()}
+        fewer = half["scaled and sorted"] < half["raw"]
+        verb = "shrinks" if fewer else "does not shrink"
+        same = "cannot be told from its mirror image" if mirror["raw"] < 2 * found["floor"] else "is lopsided"
+        return (
+            f"Half of {found['networks']:,} networks lie in {half['raw']} hexagons as trained, in "
+            f"{half['scaled']} once scaled and in {half['scaled and sorted']} once scaled and sorted: what "
+            f"is left without copies {verb}. As trained, the density {same} (total variation "
+            f"{mirror['raw']:.2f}, by chance {found['floor']:.2f}); sorted, the two differ by "
+            f"{mirror['scaled and sorted']:.2f}."
+        )
+
+    def show(self, found: Found) -> list[Table | Figure]:
+        forms = {
+            form: Hexagons(np.array(one["centres"]), np.array(one["counts"]), found["width"])
+            for form, one in found["forms"].items()
+        }
+        rows: list[Any] = [[form, one["half"], one["mirror"]] for form, one in found["forms"].items()]
+        caption = (
+            "Each hexagon is coloured by the number of networks whose two last-layer weights it holds. The "
+            "dotted line is where both weights are equal: swapping the units mirrors the picture there."
+        )
+        return [
+            figures.densities(
+                forms,
+                ("last weight of unit 1", "last weight of unit 2"),
+                "The posterior of a 2-2-1 network",
+                caption,
+                found["window"],
+            ),
+            Table(
+                ["form", "hexagons for half", "distance from mirror image"],
+                rows,
+                "How many hexagons hold half of the networks, and the total variation between the density "
+                f"and its mirror image; {found['floor']:.2f} is what chance leaves. The exact test whether "
+                f"both units share one marginal, as trained, gives p = {found['units_p']:.2f}.",
+                {"distance from mirror image": ".3f"},
+            ),
+        ]
+
+
+def last_weights(run: Opened, form: str) -> np.ndarray:
+    """The two last-layer weights of every network, (networks, 2)."""
+    rule, draws = FORMS[form], run.draws
+    if rule is not None:
+        moved = symmetry.canonical(draws.select(), run.group, scale=rule[0], order=rule[1])
+        assert isinstance(moved, Draws)
+        draws = moved
+    return np.asarray(draws.variables["params"]["output"]["kernel"], np.float64).reshape(-1, 2)
+
+
+def mirror_distance(points: np.ndarray, width: float) -> float:
+    """Total variation between a density and its mirror image at the diagonal.
+
+    In squares of the hexagons' width: mirrored hexagons would stand on their corners.
+    """
+    edges = np.linspace(-ACROSS, ACROSS, 2 * ACROSS + 1) * width
+    x, y = np.clip(points, edges[0], edges[-1]).T
+    counts = np.histogram2d(x, y, bins=[edges, edges])[0] / len(points)
+    return float(0.5 * np.abs(counts - counts.T).sum())
+
+
+def _coin(points: np.ndarray) -> np.ndarray:
+    """Points mirrored or not by the toss of a coin: a density that is its own mirror image but for chance."""
+    tossed = np.random.default_rng(0).random(len(points)) < 0.5
+    return np.where(tossed[:, None], points[:, ::-1], points)
+
+
+@dataclass(frozen=True)
+class Picture(Study):
+    """What does the posterior of the smallest network look like?
+
+    Example: symbayes study picture --preset quick
+    """
+
+    name: ClassVar[str] = "picture"
+    title: ClassVar[str] = "What does the posterior of a 2-2-1 network look like?"
+    source: ClassVar[str] = SOURCE
+
+    def parts(self) -> Mapping[str, Part]:
+        networks, epochs = {"tiny": (40, 4), "quick": (10_000, 150), "gpu": (10_000, 600)}[self.preset]
+        fleet = DeepEnsemble(chains=networks, epochs=epochs, batch=32, learning_rate=1e-2)
+        return {"densities": Densities(fleet, 64)}
+
+    def answer(self, found: Mapping[str, Found]) -> str:
+        return self.parts()["densities"].answer(found["densities"]) if "densities" in found else ""

@@ -15,6 +15,8 @@ def test_the_demonstration_writes_its_page_and_numbers(
     small = {
         "HMC": lambda **_: sb.HMC(step_size=0.01, trajectory=0.03, burn_in=2, draws=4, chains=2),
         "DeepEnsemble": lambda **_: sb.DeepEnsemble(epochs=1, chains=3),
+        "SWAG": lambda **_: sb.SWAG(collect=2, draws=2),
+        "Laplace": lambda **_: sb.Laplace(structure="last-layer", draws=2),
     }
     for name, method in small.items():
         monkeypatch.setattr(demo, name, method)
@@ -24,5 +26,6 @@ def test_the_demonstration_writes_its_page_and_numbers(
         assert title in text
     numbers = json.loads((tmp_path / "demo/results.json").read_text())
     assert set(numbers["symmetry"]) == {"hmc", "ensemble"}
+    assert {"swag", "laplace"} < set(numbers["comparison"])
     assert numbers["symmetry"]["hmc"]["log10_permutations"] == pytest.approx(35.42, abs=0.01)
     assert page.as_uri() in capsys.readouterr().out.replace("\n", "")

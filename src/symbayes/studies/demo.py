@@ -1,7 +1,8 @@
 """The demonstration: a real posterior, from digits to a page.
 
-An MLP with 32 hidden units on scikit-learn's digits, drawn from by Hamiltonian Monte Carlo and by a
-deep ensemble, measured side by side, and then with the symmetries of the network divided out.
+An MLP with 32 hidden units on scikit-learn's digits, drawn from by Hamiltonian Monte Carlo, by a deep
+ensemble, and around one member of that by SWAG and by a Laplace approximation; measured side by side, and
+then with the symmetries of the network divided out.
 """
 
 from __future__ import annotations
@@ -12,10 +13,14 @@ from pathlib import Path
 from rich.console import Console
 
 from symbayes import data, networks
+from symbayes.draws import Run
 from symbayes.engine import estimate, run
-from symbayes.methods import HMC, DeepEnsemble
+from symbayes.methods import HMC, SWAG, DeepEnsemble, Laplace
 from symbayes.posterior import Posterior, likelihoods, priors
 from symbayes.report import Report
+
+AROUND_A_MEMBER = ("swag", "laplace")
+"""Runs that begin at a member of the ensemble: one mode, of whose symmetries there is nothing to see."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +29,7 @@ class Demo:
 
     Attributes:
         out: folder for the runs and the page; what is there already is not computed again.
-        seed: seed of both runs.
+        seed: seed of all runs.
     """
 
     out: Path = Path("runs/demo")
@@ -43,21 +48,28 @@ class Demo:
         methods = {
             "hmc": HMC(step_size=8e-3, trajectory=0.48, burn_in=60, draws=200, chains=4),
             "ensemble": DeepEnsemble(epochs=300, chains=10, learning_rate=3e-3, schedule="cosine"),
+            "swag": SWAG(collect=60, draws=30, chains=1),
+            "laplace": Laplace(draws=30, chains=1),
         }
         for name, method in methods.items():
+            # One chain begins at the first member.
+            start = Run(self.out / "ensemble").draws if name in AROUND_A_MEMBER else None
             if not (self.out / name / "config.json").exists():
-                console.print(f"{name}: {estimate(method, posterior)}", highlight=False)
+                told = method if start is None else method.started()
+                console.print(f"{name}: {estimate(told, posterior)}", highlight=False)
             run(
                 method,
                 posterior,
                 seed=self.seed,
                 store=self.out / name,
+                start=start,
                 progress=True,
                 about={"data": dataset.name},
             )
         with console.status("measuring and drawing") as status:
             runs = {name: self.out / name for name in methods}
-            report = Report.of(runs, dataset, reference="hmc", tell=status.update)
+            many = [name for name in runs if name not in AROUND_A_MEMBER]
+            report = Report.of(runs, dataset, reference="hmc", tell=status.update, symmetries=many)
             page = report.write(self.out / "index.html")
             report.write_numbers(self.out / "results.json")
         Console().print(report.comparison)

@@ -39,7 +39,7 @@ class Settings:
     temperatures: tuple[float, ...] = (0.03, 0.1, 0.3, 1.0, 3.0)
     wider: tuple[float, ...] = (0.25, 0.5, 1.0, 2.0)
     augmentation: tuple[str, ...] = ("shift",)
-    copies: int = 3
+    copies: int = 2
     augmented: tuple[float, ...] = (0.1, 1.0)
     families: tuple[str, ...] = FAMILIES
     shifts: tuple[str, ...] = ("gaussian-noise", "gaussian-blur", "contrast", "dead-pixels")

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         DeepEnsemble,
         Laplace,
         Masksembles,
+        MCBatchNorm,
         MeanField,
         MicrocanonicalEnsemble,
         PackedEnsemble,
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = lazily(
     __name__,
     {
+        "MCBatchNorm": "symbayes.methods:MCBatchNorm",
         "EMA": "symbayes.methods:EMA",
         "SWA": "symbayes.methods:SWA",
         "SWAG": "symbayes.methods:SWAG",
@@ -129,6 +131,7 @@ __all__ = [
     "Draws",
     "Elsewhere",
     "Laplace",
+    "MCBatchNorm",
     "Masksembles",
     "MeanField",
     "MicrocanonicalEnsemble",

@@ -6,6 +6,7 @@
 from symbayes.engine import Method
 from symbayes.methods.adjusted_mclmc import AdjustedMCLMC
 from symbayes.methods.batch_ensemble import BatchEnsemble
+from symbayes.methods.batch_norm import MCBatchNorm
 from symbayes.methods.checkpoint import CheckpointEnsemble
 from symbayes.methods.ema import EMA
 from symbayes.methods.ensemble import DeepEnsemble
@@ -42,6 +43,7 @@ METHODS: dict[str, type[Method]] = {
         SWA,
         EMA,
         SWAG,
+        MCBatchNorm,
         MeanField,
         IVON,
         BatchEnsemble,
@@ -68,6 +70,7 @@ __all__ = [
     "CheckpointEnsemble",
     "DeepEnsemble",
     "Laplace",
+    "MCBatchNorm",
     "Masksembles",
     "MeanField",
     "MicrocanonicalEnsemble",

@@ -81,6 +81,27 @@ def test_evaluate_and_report(sampled: Path, tmp_path: Path, capsys: pytest.Captu
     assert "did you mean 'accuracy'?" in capsys.readouterr().err
     assert main(["evaluate", str(sampled), "--ood", "digits-halves"]) == 2
     assert "--ood digits-halves has inputs of shape (8, 4, 1)" in capsys.readouterr().err
+    saved = [tmp_path / f"table.{ending}" for ending in ("md", "csv", "tex", "json", "html")]
+    options = [
+        "--ood",
+        "digits",
+        "--shift",
+        "fog:5",
+        "--recalibrate",
+        "temperature",
+        "--reference",
+        str(sampled),
+    ]
+    assert main(["evaluate", str(sampled), *options, "--save", *map(str, saved)]) == 0
+    told = capsys.readouterr().out
+    assert "is recalibrated: temperature" in " ".join(told.split())
+    assert saved[0].read_text().startswith("| run | accuracy ↑ | NLL ↓ |")
+    numbers = json.loads(saved[3].read_text())["rows"][sampled.name]
+    assert numbers["AUROC"] == 0.5, "the test set beside itself"
+    assert "accuracy (fog:5)" in saved[1].read_text()
+    assert "Inputs from elsewhere: digits" in saved[4].read_text()
+    assert main(["evaluate", str(sampled), "--save", "table.doc"]) == 2
+    assert "a table is saved as .md, .csv, .tex, .json, .html" in capsys.readouterr().err
     page = tmp_path / "page.html"
     assert main(["report", str(sampled), "--out", str(page)]) == 0
     assert page.as_uri() in capsys.readouterr().out.replace("\n", "")

@@ -106,10 +106,10 @@ def test_the_page_shades_what_is_better_and_says_which_way(
 ) -> None:
     comparison = sb.compare(runs, reference="hmc", on=digits.test)
     table = comparison_table(comparison)
-    assert table.best == {"accuracy": "higher", "NLL": "lower", "Brier": "lower", "ECE": "lower"}
+    assert table.best == {name: comparison.best[name] for name in ("accuracy", "NLL", "Brier", "ECE")}
     assert table.caption == "On 360 examples. Agreement and TV are with hmc."
     assert table.notes["Brier"].startswith("squared distance of probabilities")
-    assert list(table.notes) == [*comparison.columns, "ceiling"]
+    assert list(table.notes) == [*comparison.columns, "ceiling", "±"]
     words = good(comparison.told)
     assert words == "high accuracy and agreement and low NLL, Brier, ECE and TV"
     assert (

@@ -65,6 +65,21 @@ def test_estimates_at_a_mode_gain_the_log_number_of_copies(waves):
     assert bound.corrected == pytest.approx(bound.value + math.log(48))
 
 
+def test_laplace_and_the_variational_bound_stand_beside_the_ladder(linear, exact: float):
+    """Of a Gaussian posterior Laplace is exact, and a diagonal bound is lower by what it misses."""
+    laplace = sb.run(
+        sb.Laplace(epochs=400, learning_rate=0.02, draws=10, chains=1, structure="last-layer"), linear[0]
+    )
+    bound = sb.run(sb.MeanField(epochs=600, learning_rate=0.02, draws=200, chains=1), linear[0])
+    found = {one.of: one for one in models({"laplace": laplace, "vi": bound}).estimates}
+    assert found["Laplace, laplace"].value == pytest.approx(exact, abs=0.1)
+    covariance = linear[2]
+    missed = 0.5 * (np.sum(np.log(np.diag(np.linalg.inv(covariance)))) + np.linalg.slogdet(covariance)[1])
+    one = found["variational bound, vi"]
+    assert one.error is not None
+    assert one.value == pytest.approx(exact - missed, abs=4 * one.error + 0.1)
+
+
 def test_draws_of_the_prior(linear):
     posterior = linear[0]
     run = sb.open(sb.run(sb.DeepEnsemble(epochs=1, chains=1), posterior))

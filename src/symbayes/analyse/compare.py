@@ -6,116 +6,25 @@ split by chains where there are several.
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console, ConsoleOptions
-from rich.measure import Measurement
-from rich.table import Table as TerminalTable
 
-from symbayes.brief import html_table
+from symbayes.analyse.comparison import CEILING, Comparison
+from symbayes.analyse.predicted import Judged, Places
 from symbayes.data import Dataset, Examples, Scaling
 from symbayes.draws import Draws, Run
 from symbayes.engine import Opened, Source, open_run
-from symbayes.evaluate import Metric
+from symbayes.evaluate import Metric, bootstrap
 from symbayes.evaluate.metric import Need
 from symbayes.evaluate.metrics import chosen
 from symbayes.posterior import Predictive
 from symbayes.specs import require, require_kind
 
-CEILING = "one half of the reference's draws against the other"
-"""What a row of that name shows."""
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """One row of numbers per run, and the ceiling; `print` shows the table.
-
-    Attributes:
-        rows: by run, the numbers by the names of the metrics.
-        metrics: what is told of the runs, in the order of the columns.
-        reference: the run with which the others are compared.
-        examples: how many the runs were tried on.
-        positions: how many positions each of them has, by axis.
-    """
-
-    rows: Mapping[str, Mapping[str, float]]
-    metrics: tuple[Metric, ...]
-    reference: str
-    examples: int
-    positions: tuple[int, ...] = ()
-
-    @property
-    def told(self) -> list[Metric]:
-        """The metrics of which at least one run has a number."""
-        return [metric for metric in self.metrics if any(metric.name in row for row in self.rows.values())]
-
-    @property
-    def columns(self) -> list[str]:
-        return [metric.name for metric in self.told]
-
-    @property
-    def title(self) -> str:
-        """On what the runs are compared, and with which of them."""
-        places = f" with {'x'.join(map(str, self.positions))} positions each" if self.positions else ""
-        text = f"On {self.examples:,} examples{places}."
-        close = [metric.name for metric in self.told if "reference" in metric.needs]
-        if close:
-            named = _listed(close)
-            text += (
-                f" {named[0].upper()}{named[1:]} {'is' if len(close) == 1 else 'are'} with {self.reference}."
-            )
-        return text
-
-    @property
-    def caption(self) -> str:
-        """The title, and what a reader of the numbers alone needs to know."""
-        text = self.title
-        if "NLL" in self.columns:
-            text += " NLL in nats."
-        if any("reference" in metric.needs for metric in self.told):
-            text += f" The ceiling is {CEILING}."
-        return text
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def _repr_html_(self) -> str:
-        rows = [
-            [name, *(format(row[m.name], m.format) if m.name in row else "–" for m in self.told)]
-            for name, row in self.rows.items()
-        ]
-        return html_table(rows, ["run", *self.columns], self.caption)
-
-    def __str__(self) -> str:
-        text = io.StringIO()  # and not the output of a notebook's cell
-        Console(width=100, file=text, force_jupyter=False, force_terminal=False).print(self)
-        return text.getvalue()
-
-    def terminal_table(self, turned: bool = False) -> TerminalTable:
-        """For the terminal: a row for every run or, `turned`, a column."""
-        cells = [["run", *self.columns]]
-        for name, row in self.rows.items():
-            numbers = (format(row[m.name], m.format) if m.name in row else "–" for m in self.told)
-            cells.append([name, *numbers])
-        head, *rows = zip(*cells, strict=True) if turned else cells
-        table = TerminalTable(caption=self.caption, caption_justify="left")
-        table.add_column(head[0], min_width=9)
-        for column in head[1:]:
-            table.add_column(column, justify="right", no_wrap=not turned)
-        for row in rows:
-            table.add_row(*row)
-        return table
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[TerminalTable]:
-        """A narrow terminal gets the turned table, so that no number is cut."""
-        wide = self.terminal_table()
-        needed = Measurement.get(console, options.update(max_width=1000), wide).minimum
-        yield wide if needed <= options.max_width else self.terminal_table(turned=True)
+__all__ = ["CEILING", "Comparison", "compare", "compare_predictives", "measure", "opened_by_name"]
 
 
 def compare(
@@ -126,6 +35,10 @@ def compare(
     *,
     metrics: Sequence[str] | None = None,
     ood: Any = None,
+    shift: str | Sequence[str] | None = None,
+    validation: Examples | None = None,
+    recalibrate: str | None = None,
+    intervals: bool = True,
 ) -> Comparison:
     """Compare runs on examples that none of them was trained on.
 
@@ -135,21 +48,28 @@ def compare(
         on: the examples; or a dataset, whose test part they are and whose targets' units are used.
         scaling: the dataset's `target_scaling` where its targets are standardised.
         metrics: names of rows of `evaluate.METRICS`; by default those that are usual for the kind of target.
-        ood: inputs from elsewhere, for the metrics that need them.
+        ood: inputs from elsewhere, for the metrics that need them; or several sets of them by name.
+        shift: names of shifts of images, as fog or fog:5 with its severity: scores are told under each too.
+        validation: examples for recalibration and conformal metrics; by default the dataset's own part.
+        recalibrate: temperature, vector, dirichlet or isotonic, fitted for each run on validation examples.
+        intervals: whether to tell how sure numbers are, by resampling the test examples.
     """
     opened = opened_by_name(runs)
     require(len(opened) > 0, "a comparison is of at least one run")
     reference = next(iter(opened)) if reference is None else reference
     require(reference in opened, f"the reference {reference!r} is not among the runs {', '.join(opened)}")
-    if isinstance(on, Dataset):
-        on, scaling = on.test, on.target_scaling if scaling is None else scaling
-    require_kind("what the runs are compared on", on, "x", "y", example="dataset.test")
+    require_kind("what the runs are compared on", on, *_parts(on), example="dataset.test")
     assert on is not None
-    predictives = {name: run.predict(on.x) for name, run in opened.items()}
-    foreign = None if ood is None else {name: run.predict(ood) for name, run in opened.items()}
-    return compare_predictives(
-        predictives, reference, np.asarray(on.y), scaling, metrics=metrics, ood=foreign
-    )
+    if isinstance(on, Dataset):
+        scaling = on.target_scaling if scaling is None else scaling
+    places = Places.of(on, ood, shift, validation, recalibrate, metrics)
+    judged = {name: places.judge(run) for name, run in opened.items()}
+    y = np.asarray(places.test.y)
+    return compare_predictives(judged, reference, y, scaling, metrics=metrics, intervals=intervals)
+
+
+def _parts(on: Any) -> tuple[str, ...]:
+    return ("train", "test") if isinstance(on, Dataset) else ("x", "y")
 
 
 def opened_by_name(runs: Mapping[str, Source] | Sequence[Source] | Source) -> dict[str, Opened]:
@@ -167,45 +87,131 @@ def opened_by_name(runs: Mapping[str, Source] | Sequence[Source] | Source) -> di
     return dict(zip(full, opened, strict=True))
 
 
+@dataclass(frozen=True)
+class Column:
+    """A metric, told at one place: the test inputs, these shifted, or one of the sets from elsewhere."""
+
+    metric: Metric
+    shifted: str | None = None
+    ood: str | None = None
+
+    @property
+    def headed(self) -> Metric:
+        """The metric under the name that heads the column."""
+        where = self.shifted or self.ood
+        return self.metric if where is None else replace(self.metric, name=f"{self.metric.name} ({where})")
+
+
+def _columns(rows: Sequence[Metric], judged: Judged) -> list[Column]:
+    """Every metric at every place where it can be told; a single set from elsewhere needs no name."""
+    plain = [Column(row) for row in rows if "ood" not in row.needs]
+    names = [None] if len(judged.ood) < 2 else list(judged.ood)
+    foreign = [Column(row, ood=name) for name in names for row in rows if "ood" in row.needs]
+    scores = [row for row in rows if "targets" in row.needs and {*row.needs} <= {"targets", "draws"}]
+    return [*plain, *(Column(row, shifted=name) for name in judged.shifted for row in scores), *foreign]
+
+
 def compare_predictives(
-    predictives: Mapping[str, Predictive],
+    predictives: Mapping[str, Predictive | Judged],
     reference: str,
     y: np.ndarray,
     scaling: Scaling | None = None,
     *,
     metrics: Sequence[str] | None = None,
-    ood: Mapping[str, Predictive] | None = None,
+    intervals: bool = True,
 ) -> Comparison:
-    """The same from predictives that are at hand; `ood` are those at inputs from elsewhere."""
-    target = predictives[reference]
-    for name, predictive in predictives.items():
+    """The same from predictives that are at hand, at the test inputs or at all places."""
+    judged = {name: one if isinstance(one, Judged) else Judged(one) for name, one in predictives.items()}
+    target = judged[reference].test
+    for name, one in judged.items():
         require(
-            predictive.kind == target.kind,
-            f"{name} predicts {predictive.kind}, but {reference} {target.kind}: compare runs of one kind",
+            one.test.kind == target.kind,
+            f"{name} predicts {one.test.kind}, but {reference} {target.kind}: compare runs of one kind",
         )
-    given: list[Need] = ["targets"]
     halves = target.halves()
-    if len(predictives) > 1 or halves is not None:
-        given.append("reference")
-    if ood is not None:
-        given.append("ood")
-    rows = chosen(target.kind, metrics, given)
-    found = {
-        name: measure(
-            predictive,
-            y,
-            scaling,
-            rows,
-            reference=None if name == reference else target,
-            ood=None if ood is None else ood[name],
-        )
-        for name, predictive in predictives.items()
+    there: dict[Need, bool] = {
+        "targets": True,
+        "reference": len(judged) > 1 or halves is not None,
+        "ood": bool(judged[reference].ood),
+        "validation": judged[reference].validation is not None,
     }
+    given: list[Need] = [need for need, found in there.items() if found]
+    rows = chosen(target.kind, metrics, given, bool(target.positions))
+    columns = _columns(rows, judged[reference])
+    told = y if scaling is None else scaling.undo(y)
+    units = {name: one.unscaled(scaling) for name, one in judged.items()}
+    found = {
+        name: _told(one, told, columns, None if name == reference else units[reference].test, intervals)
+        for name, one in units.items()
+    }
+    best = _best(columns, found) if intervals else {}
     close = [row for row in rows if row.needs == ("reference",)]
+    values = {name: {column: value for column, (value, _) in row.items()} for name, row in found.items()}
+    margins = {
+        name: {column: bootstrap.margin(spread) for column, (_, spread) in row.items()}
+        for name, row in found.items()
+        if intervals
+    }
     if halves is not None and close:
         first, second = halves
-        found[f"ceiling: half of {reference}"] = measure(first, y, scaling, close, reference=second)
-    return Comparison(found, rows, reference, len(y), target.positions)
+        values[f"ceiling: half of {reference}"] = measure(first, y, scaling, close, reference=second)
+    notes = tuple(f"{name} is recalibrated: {one.note}." for name, one in judged.items() if one.note)
+    headed = tuple(column.headed for column in columns)
+    return Comparison(values, headed, reference, len(y), target.positions, margins, best, notes)
+
+
+Told = dict[str, tuple[float, np.ndarray | None]]
+"""By column, the number and its values on samples of the examples."""
+
+
+def _told(
+    judged: Judged, y: np.ndarray, columns: Sequence[Column], reference: Predictive | None, intervals: bool
+) -> Told:
+    found: Told = {}
+    for column in columns:
+        row = column.metric
+        predictive = judged.test if column.shifted is None else judged.shifted[column.shifted]
+        foreign = judged.ood.get(column.ood or next(iter(judged.ood), ""))
+        others: dict[Need, Any] = {
+            "targets": y,
+            "validation": judged.validation,
+            "reference": reference,
+            "ood": foreign,
+        }
+        if row.possible(predictive, [need for need, value in others.items() if value is not None]):
+            arguments = row.arguments(predictive, y, reference, foreign, judged.validation)
+            value = float(row.function(*(one.values for one in arguments)))
+            found[column.headed.name] = value, bootstrap.replicates(row, arguments) if intervals else None
+    return found
+
+
+def _best(columns: Sequence[Column], found: Mapping[str, Told]) -> dict[str, tuple[str, ...]]:
+    """Of each column the run with the best number, and those that are not told from it."""
+    best = {}
+    for metric in (column.headed for column in columns):
+        runs = [run for run, told in found.items() if metric.name in told]
+        if metric.better is None or len(runs) < 2:
+            continue
+        losses = {run: _loss(metric, found[run][metric.name][0]) for run in runs}
+        spreads = {run: found[run][metric.name][1] for run in runs}
+        first = min(runs, key=lambda run: losses[run])
+        best[metric.name] = tuple(
+            run
+            for run in runs
+            if not bootstrap.told_apart(
+                losses[run] - losses[first], _loss(metric, spreads[run]), _loss(metric, spreads[first])
+            )
+        )
+    return best
+
+
+def _loss(metric: Metric, value: Any) -> Any:
+    """What is smaller where the metric is better."""
+    if value is None:
+        return None
+    if isinstance(metric.better, str):
+        return -value if metric.better == "higher" else value
+    return np.abs(value - metric.better)
 
 
 def measure(
@@ -221,18 +227,11 @@ def measure(
 
     What cannot be told is left out: an agreement without a reference, what takes several draws of one.
     """
+    judged = Judged(predictive, {} if ood is None else {"elsewhere": ood}).unscaled(scaling)
     if scaling is not None:
-        predictive, y = predictive.unscaled(scaling), scaling.undo(y)
-        reference = None if reference is None else reference.unscaled(scaling)
-        ood = None if ood is None else ood.unscaled(scaling)
-    others: dict[Need, Any] = {"targets": y, "reference": reference, "ood": ood}
-    given: list[Need] = [need for need, value in others.items() if value is not None]
-    rows = chosen(predictive.kind, None, given) if metrics is None else metrics
-    return {
-        row.name: row.of(predictive, y, reference, ood) for row in rows if row.possible(predictive, given)
-    }
-
-
-def _listed(names: Sequence[str]) -> str:
-    """As a person says it: a, b and c."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+        y, reference = scaling.undo(y), None if reference is None else reference.unscaled(scaling)
+    there: dict[Need, bool] = {"targets": True, "reference": reference is not None, "ood": ood is not None}
+    given: list[Need] = [need for need, found in there.items() if found]
+    rows = chosen(predictive.kind, None, given, bool(predictive.positions)) if metrics is None else metrics
+    told = _told(judged, y, [Column(row) for row in rows], reference, intervals=False)
+    return {name: value for name, (value, _) in told.items()}

@@ -126,7 +126,9 @@ def _at_modes(name: str, run: Opened, copies: float) -> Iterable[Estimate]:
     if power_of(run) != 1:
         return
     if "log_evidence" in run.traces:
-        yield Estimate(f"Laplace, {name}", float(np.max(run.traces["log_evidence"][:, -1])), None, copies)
+        # Other phases of the run have none.
+        last = [chain[np.isfinite(chain)][-1] for chain in np.asarray(run.traces["log_evidence"], np.float64)]
+        yield Estimate(f"Laplace, {name}", float(np.max(last)), None, copies)
     if "elbo" in run.draws.stats:
         bounds = np.asarray(run.draws.stats["elbo"], np.float64)
         best = bounds[int(np.argmax(bounds.mean(1)))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from rich.console import Console
 from tyro.conf import arg
@@ -13,7 +13,8 @@ from tyro.conf import arg
 from symbayes import data
 from symbayes.analyse.bounds import Bounds
 from symbayes.analyse.progress import Tell, silent
-from symbayes.cli.options import SomeRuns, default, require_file
+from symbayes.analyse.tables import require_ending
+from symbayes.cli.options import SomeRuns, default, require_file, some_words
 from symbayes.cli.output import Json, Output
 from symbayes.draws import Run
 from symbayes.evaluate import METRICS
@@ -35,23 +36,46 @@ class Evaluate:
     Example: symbayes evaluate runs/hmc-digits runs/ensemble-digits --metrics accuracy nll agreement
 
     Attributes:
-        runs: folders of the runs; the first is the reference of agreement and total variation.
+        runs: folders of the runs.
+        reference: the run with which agreement and total variation are; one more, or one of them.
         metrics: what to tell of them.
-        ood: name of another dataset, whose test inputs are those from elsewhere for AUROC and FPR95.
+        ood: names of other datasets, whose test inputs are those from elsewhere for AUROC and FPR95.
+        shift: names of shifts of images under which scores are told too, as fog or fog:5 with its severity.
+        recalibrate: a map of probabilities, fitted for each run on the validation part: temperature, vector,
+            dirichlet or isotonic.
+        save: files to write the table to, as .md, .csv, .tex, .json, or as a page .html.
         data: name of the dataset.
         json: a file to write the numbers of the table to; - is the standard output.
     """
 
     runs: SomeRuns
+    reference: Annotated[Path | None, default("the first run", "RUN")] = None
     metrics: Annotated[tuple[str, ...] | None, WHICH_METRICS] = None
-    ood: Annotated[str | None, default("none")] = None
+    ood: Annotated[tuple[str, ...], some_words("NAME")] = ()
+    shift: Annotated[tuple[str, ...], some_words("NAME")] = ()
+    recalibrate: Annotated[str | None, default("none", "NAME")] = None
+    save: Annotated[tuple[Path, ...], some_words("FILE")] = ()
     data: Annotated[str | None, default("the one that the first run names")] = None
     json: Json = None
 
     def __call__(self) -> None:
         output = Output(self.json)
-        report = _report(self.runs, self.data, metrics=self.metrics, ood=self.ood)
+        for path in self.save:
+            require_file("--save", path)
+            require_ending(path, (".html",))
+        report = _report(
+            self.runs,
+            self.data,
+            metrics=self.metrics,
+            ood=self.ood,
+            shift=self.shift,
+            recalibrate=self.recalibrate,
+            reference=self.reference,
+        )
         output.show(report.comparison)
+        for path in self.save:
+            written = report.write(path) if path.suffix == ".html" else report.comparison.save(path)
+            output.line(f"saved: {written}")
         if output.wanted:
             output.numbers(report.numbers(symmetry=False))
 
@@ -64,6 +88,7 @@ class ReportCommand:
 
     Attributes:
         runs: folders of the runs; the first is the reference of agreement and total variation.
+        ood: names of other datasets, whose test inputs are those from elsewhere.
         out: the HTML file to write; one that is there is replaced.
         json: a file to write all results to, as numbers; - is the standard output.
         data: name of the dataset.
@@ -72,6 +97,7 @@ class ReportCommand:
     """
 
     runs: SomeRuns
+    ood: Annotated[tuple[str, ...], some_words("NAME")] = ()
     out: Annotated[Path | None, default("report.html in the first run's folder")] = None
     json: Json = None
     data: Annotated[str | None, default("the one that the first run names")] = None
@@ -84,7 +110,7 @@ class ReportCommand:
         output = Output(self.json)
         bounds = Bounds(draws=self.max_draws, examples=self.max_examples)
         with Console(stderr=True).status("opening the runs") as status:
-            report = _report(self.runs, self.data, bounds, status.update)
+            report = _report(self.runs, self.data, bounds, status.update, ood=self.ood)
             page = report.write(self.out or self.runs[0] / "report.html")
             numbers = report.numbers() if output.wanted else None
         output.show(report.comparison)
@@ -98,18 +124,39 @@ def _report(
     bounds: Bounds | None = None,
     tell: Tell = silent,
     metrics: Sequence[str] | None = None,
-    ood: str | None = None,
+    ood: Sequence[str] = (),
+    shift: Sequence[str] = (),
+    recalibrate: str | None = None,
+    reference: Path | None = None,
 ) -> Report:
     require(len(paths) > 0, "name at least one run folder")
+    resolved = [path.resolve() for path in paths]
+    if reference is not None and reference.resolve() not in resolved:
+        paths, resolved = [*paths, reference], [*resolved, reference.resolve()]
     runs = named(paths)
+    first = None if reference is None else list(runs)[resolved.index(reference.resolve())]
     dataset = dataset_of(Run(next(iter(runs.values()))), name)
-    foreign = None if ood is None else data.load(ood).test.x
-    if foreign is not None:
-        wanted, found = dataset.test.x.shape[1:], foreign.shape[1:]
-        require(
-            found == wanted, f"--ood {ood} has inputs of shape {found}, but {dataset.name} of shape {wanted}"
-        )
-    return Report.of(runs, dataset, bounds=bounds, tell=tell, metrics=metrics, ood=foreign)
+    return Report.of(
+        runs,
+        dataset,
+        first,
+        bounds,
+        tell,
+        metrics=metrics,
+        ood={other: _foreign(other, dataset) for other in ood},
+        shift=shift,
+        recalibrate=recalibrate,
+    )
+
+
+def _foreign(name: str, dataset: data.Dataset) -> Any:
+    """Test inputs of another dataset, which must have the shape of this one's."""
+    inputs = data.load(name).test.x
+    wanted, found = dataset.test.x.shape[1:], inputs.shape[1:]
+    require(
+        found == wanted, f"--ood {name} has inputs of shape {found}, but {dataset.name} of shape {wanted}"
+    )
+    return inputs
 
 
 def dataset_of(run: Run, name: str | None = None) -> data.Dataset:

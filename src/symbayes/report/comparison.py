@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from symbayes.analyse import Comparison
-from symbayes.analyse.compare import CEILING
+from symbayes.analyse.comparison import CEILING
 from symbayes.evaluate import Metric
 from symbayes.report.contents import Table
 from symbayes.report.words import listed
@@ -13,6 +13,7 @@ def comparison_table(comparison: Comparison) -> Table:
     """A row for every run; below it what the columns mean."""
     told = comparison.told
     ceiling = {"ceiling": CEILING} if any(name.startswith("ceiling: ") for name in comparison.rows) else {}
+    margin = {"±": "half of the 95% interval over test examples"} if comparison.margins else {}
     return Table(
         columns=["run", *comparison.columns],
         rows=[
@@ -21,13 +22,9 @@ def comparison_table(comparison: Comparison) -> Table:
         ],
         caption=comparison.title,
         formats={metric.name: metric.format for metric in told},
-        # The ceiling stands in the columns of agreement, and is no run that could be best.
-        best={
-            metric.name: metric.better
-            for metric in told
-            if isinstance(metric.better, str) and "reference" not in metric.needs
-        },
-        notes={metric.name: metric.description for metric in told} | ceiling,
+        best={name: runs for name, runs in comparison.best.items() if name in comparison.columns},
+        margins=comparison.margins,
+        notes={metric.name: metric.description for metric in told} | ceiling | margin,
     )
 
 

@@ -17,15 +17,16 @@ class Table:
     """Rows under named columns; the first column names the row.
 
     ``formats`` gives a format specification per column (``".1%"``); ``best`` says of a column
-    whether its higher or its lower values are better, and marks the best ones; ``notes`` say
-    beneath the table what words in it mean.
+    whether its higher or its lower values are better, and marks the best ones, or names the rows to mark;
+    ``margins`` stand beside numbers, by row and column; ``notes`` say beneath the table what words mean.
     """
 
     columns: Sequence[str]
     rows: Sequence[Sequence[Cell]]
     caption: str
     formats: Mapping[str, str] = field(default_factory=dict)
-    best: Mapping[str, Literal["higher", "lower"]] = field(default_factory=dict)
+    best: Mapping[str, Literal["higher", "lower"] | tuple[str, ...]] = field(default_factory=dict)
+    margins: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -43,7 +44,7 @@ class Table:
                 f"formats and best name columns that the table lacks: {unknown}; it has {list(self.columns)}"
             )
         for column, direction in self.best.items():
-            if direction not in ("higher", "lower"):
+            if not isinstance(direction, tuple) and direction not in ("higher", "lower"):
                 raise ValueError(f"best[{column!r}] is {direction!r}; give 'higher' or 'lower'")
 
 

@@ -80,6 +80,7 @@ class _ShownCell:
     number: str | None  # what the cell sorts by, written so that JavaScript reads it
     missing: bool
     best: bool
+    margin: str = ""
 
     @property
     def prose(self) -> bool:
@@ -125,16 +126,36 @@ def _show_table(table: Table, number: int) -> _ShownTable:
     for index, column in enumerate(table.columns):
         values = [row[index] for row in table.rows]
         texts = [_text(value, table.formats.get(column)) for value in values]
-        best = _best_text(values, texts, table.best.get(column))
+        names = [str(row[0]) for row in table.rows]
+        best = _best(values, texts, names, table.best.get(column))
+        margins = [_margin(table, name, column) for name in names]
         cells = [
-            _ShownCell(text, _number(value), _is_missing(value), best is not None and text == best)
-            for value, text in zip(values, texts, strict=True)
+            _ShownCell(text, _number(value), _is_missing(value), marked, margin)
+            for value, text, marked, margin in zip(values, texts, best, margins, strict=True)
         ]
         numeric = any(cell.number is not None for cell in cells)
         shown_columns.append((column, numeric and index > 0))
         cells_by_column.append(cells)
     rows = [list(row) for row in zip(*cells_by_column, strict=True)]
     return _ShownTable(f"table-{number}", number, table.caption, shown_columns, rows, table.notes)
+
+
+def _best(
+    values: Sequence[Cell],
+    texts: Sequence[str],
+    names: Sequence[str],
+    direction: str | tuple[str, ...] | None,
+) -> list[bool]:
+    """Which cells of a column are marked."""
+    if isinstance(direction, tuple):
+        return [name in direction for name in names]
+    best = _best_text(values, texts, direction)
+    return [best is not None and text == best for text in texts]
+
+
+def _margin(table: Table, row: str, column: str) -> str:
+    margin = table.margins.get(row, {}).get(column, math.nan)
+    return f"±{_text(margin, table.formats.get(column)).rstrip('%')}" if math.isfinite(margin) else ""
 
 
 def _best_text(values: Sequence[Cell], texts: Sequence[str], direction: str | None) -> str | None:

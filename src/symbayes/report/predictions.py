@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from symbayes import evaluate
+from symbayes.analyse.predicted import Judged
 from symbayes.data import Dataset
 from symbayes.posterior import Predictive
 from symbayes.report import figures
@@ -76,6 +77,17 @@ def prediction_sections(
     return [Section(title, LEADS[title].format(reference=reference), made) for title, made in drawn.items()]
 
 
+def detection_sections(judged: Mapping[str, Judged], reference: str) -> list[Section]:
+    """How well each run tells inputs from elsewhere, a figure for every set of them."""
+    made = []
+    for where in judged[reference].ood:
+        scores = {name: (one.test.doubt, one.ood[where].doubt) for name, one in judged.items()}
+        curves = {name: evaluate.roc(*pair) for name, pair in scores.items()}
+        areas = {name: evaluate.auroc(*pair) for name, pair in scores.items()}
+        made.append(figures.detection(scores, curves, areas, where))
+    return [Section(ELSEWHERE, LEADS[ELSEWHERE], made)] if made else []
+
+
 def pair_figures(predictives: Mapping[str, Any], reference: str) -> list[Figure]:
     """Every run against the reference, where the kind of predictive has such a figure."""
     target = predictives[reference]
@@ -99,6 +111,11 @@ def _reliability(shown: Shown) -> Figure:
 
 def _entropies(shown: Shown) -> Figure:
     return figures.entropy_histogram({name: p.entropy.ravel() for name, p in shown.predictives.items()})
+
+
+def _risk_coverage(shown: Shown) -> Figure:
+    curves = {name: evaluate.risk_coverage_of(p.mean, shown.y) for name, p in shown.predictives.items()}
+    return figures.risk_coverage({name: (c.coverage, c.risk) for name, c in curves.items()})
 
 
 def _predicted(shown: Shown) -> Figure:
@@ -208,6 +225,7 @@ def _some_draws(predictive: Predictive) -> np.ndarray:
 
 CALIBRATION = "Is it right as often as it says?"
 UNSURE = "What is it least sure of?"
+ELSEWHERE = "Does it know what it was not made for?"
 
 REGRESSION = "How far off is it?"
 
@@ -217,12 +235,14 @@ LEADS = {
         "What a calibrated model says holds as often as it says: of the predictions made with 80 % "
         "probability, four out of five."
     ),
+    ELSEWHERE: "Inputs from another dataset beside those of the test: a run should doubt them more.",
     UNSURE: "The test examples of which {reference} is least sure.",
 }
 
 DRAWINGS: dict[str, Drawing] = {
     "reliability": Drawing(CALIBRATION, _reliability),
     "entropies": Drawing(CALIBRATION, _entropies),
+    "risk coverage": Drawing(CALIBRATION, _risk_coverage),
     "predicted": Drawing(REGRESSION, _predicted),
     "intervals": Drawing(REGRESSION, _intervals),
     "coverages": Drawing(CALIBRATION, _coverages),

@@ -23,17 +23,17 @@ from symbayes.analyse.diagnosis import Diagnosis
 from symbayes.analyse.findings import Findings, investigate
 from symbayes.analyse.mixing import FORMATS as MIXING_FORMATS
 from symbayes.analyse.mixing import mixing
+from symbayes.analyse.predicted import Judged, Places
 from symbayes.analyse.progress import Tell, silent
 from symbayes.data import Dataset
 from symbayes.draws import RunError
 from symbayes.engine import Opened, Source
-from symbayes.evaluate import FORMATS
 from symbayes.posterior import Predictive
 from symbayes.report import figures, page, symmetry
 from symbayes.report.comparison import comparison_table, good
 from symbayes.report.contents import Figure, Section, Table
 from symbayes.report.numbers import json_text
-from symbayes.report.predictions import pair_figures, prediction_sections
+from symbayes.report.predictions import detection_sections, pair_figures, prediction_sections
 from symbayes.specs import installed_versions, require, require_kind
 
 
@@ -44,7 +44,7 @@ class Report:
     runs: Mapping[str, Opened]
     reference: str
     data: Dataset
-    predictives: Mapping[str, Predictive]
+    judged: Mapping[str, Judged]
     comparison: Comparison
     bounds: Bounds = field(default_factory=Bounds)
     tell: Tell = silent
@@ -61,6 +61,8 @@ class Report:
         *,
         metrics: Sequence[str] | None = None,
         ood: Any = None,
+        shift: str | Sequence[str] | None = None,
+        recalibrate: str | None = None,
         symmetries: Sequence[str] | None = None,
     ) -> Report:
         """Open the runs (folders, or draws in memory) and predict; the first is the reference unless told.
@@ -68,8 +70,8 @@ class Report:
         `sources` are runs by name, or a list of them, or a single one.
 
         `bounds` limit the work on symmetry; `tell` is told what is being done.  `metrics` names the columns
-        of the comparison, and `ood` are inputs from elsewhere, for the metrics that need them.  `symmetries`
-        names the runs whose symmetries are looked into, by default all.
+        of the comparison; `ood`, `shift` and `recalibrate` are those of `compare`.  `symmetries` names the
+        runs whose symmetries are looked into, by default all.
         """
         require_kind("the data", data, "train", "test", example="data.load('digits')")
         runs = opened_by_name(sources)
@@ -80,21 +82,18 @@ class Report:
         require(reference in runs, f"the reference {reference!r} is not among the runs {', '.join(runs)}")
         for name in symmetries or ():
             require(name in runs, f"{name!r} is not among the runs {', '.join(runs)}")
-        predictives, foreign = {}, {}
+        places, judged = Places.of(data, ood, shift, None, recalibrate, metrics), {}
         for name, run in runs.items():
             tell(f"{name}: predicting")
-            predictives[name] = run.predict(data.test.x)
-            if ood is not None:
-                foreign[name] = run.predict(ood)
-        comparison = compare_predictives(
-            predictives,
-            reference,
-            np.asarray(data.test.y),
-            data.target_scaling,
-            metrics=metrics,
-            ood=foreign or None,
-        )
-        return cls(runs, reference, data, predictives, comparison, bounds or Bounds(), tell, symmetries)
+            judged[name] = places.judge(run)
+        y = np.asarray(data.test.y)
+        comparison = compare_predictives(judged, reference, y, data.target_scaling, metrics=metrics)
+        return cls(runs, reference, data, judged, comparison, bounds or Bounds(), tell, symmetries)
+
+    @property
+    def predictives(self) -> dict[str, Predictive]:
+        """What each run predicts at the test inputs."""
+        return {name: one.test for name, one in self.judged.items()}
 
     def __repr__(self) -> str:
         return (
@@ -126,6 +125,7 @@ class Report:
     def sections(self) -> list[Section]:
         made = [self._comparison(), *self._mixing()]
         made += [symmetry.section(name, findings) for name, findings in self.symmetry.items()]
+        made += detection_sections(self.judged, self.reference)
         return made + prediction_sections(self.predictives, self.reference, self.data)
 
     def numbers(self, symmetry: bool = True) -> dict[str, Any]:
@@ -136,6 +136,8 @@ class Report:
             "reference": self.reference,
             "test_examples": self.comparison.examples,
             "comparison": {name: dict(row) for name, row in self.comparison.rows.items()},
+            "margins": {name: dict(row) for name, row in self.comparison.margins.items()},
+            "best": {name: list(runs) for name, runs in self.comparison.best.items()},
             "symmetry": {name: found.numbers() for name, found in findings.items()},
             "provenance": provenance(self.runs),
         }
@@ -163,8 +165,9 @@ class Report:
         for name, run in self.runs.items():
             weights = sum(int(np.prod(shape)) for shape in run.draws.shapes.values())
             numbers = ", ".join(
-                f"{metric} {format(value, FORMATS[metric])}"
-                for metric, value in self.comparison.rows[name].items()
+                f"{metric.name} {format(self.comparison.rows[name][metric.name], metric.format)}"
+                for metric in self.comparison.told
+                if metric.name in self.comparison.rows[name]
             )
             given = run.config["posterior"]["train"]["examples"]
             # One draw of each chain is where training ended, and not a draw from the posterior.
@@ -185,7 +188,7 @@ class Report:
         lead = "Every run on the same test examples, draws averaged."
         told = [metric for metric in self.comparison.told if metric.better is not None]
         if told:
-            lead += f" Look for {good(told)}; the best is shaded."
+            lead += f" Look for {good(told)}; shaded is the best, and what is not told from it."
         return Section("Side by side", lead, items)
 
     def _mixing(self) -> list[Section]:
@@ -193,7 +196,7 @@ class Report:
         weight, function, rows, told = {}, {}, [], []
         for name, run in self.runs.items():
             items += _traces(name, run)
-            found = mixing(run, self.predictives[name], self.bounds.weights)
+            found = mixing(run, self.judged[name].before or self.judged[name].test, self.bounds.weights)
             if found:
                 weight[name], function[name] = found["weights"].rhat, found["predictions"].rhat
                 values = {space: mixed.values for space, mixed in found.items()}

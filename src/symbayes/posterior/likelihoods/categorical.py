@@ -148,7 +148,7 @@ class CategoricalPredictive(Predictive):
 
     @property
     def figures(self) -> tuple[str, ...]:
-        shared = ("confidences", "reliability", "entropies")
+        shared = ("confidences", "reliability", "entropies", "risk coverage")
         return (*shared, "label maps") if self.positions else (*shared, "least sure")
 
     def losses(self, y: Any) -> np.ndarray:

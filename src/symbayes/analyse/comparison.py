@@ -1,0 +1,161 @@
+"""The table of a comparison: what it says, and how it is shown in a terminal and a notebook."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console, ConsoleOptions
+from rich.measure import Measurement
+from rich.table import Table as TerminalTable
+
+from symbayes.analyse import tables
+from symbayes.brief import html_table
+from symbayes.evaluate import Metric
+
+CEILING = "one half of the reference's draws against the other"
+"""What a row of that name shows."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One row of numbers per run, and the ceiling; `print` shows the table, `save` writes it.
+
+    Attributes:
+        rows: by run, the numbers by the names of the metrics.
+        metrics: what is told of the runs, in the order of the columns.
+        reference: the run with which the others are compared.
+        examples: how many the runs were tried on.
+        positions: how many positions each of them has, by axis.
+        margins: by run, half of the 95% interval of each number over test examples; nan if not known.
+        best: by metric, the run with the best number and those that are not told from it.
+        notes: sentences for the caption.
+    """
+
+    rows: Mapping[str, Mapping[str, float]]
+    metrics: tuple[Metric, ...]
+    reference: str
+    examples: int
+    positions: tuple[int, ...] = ()
+    margins: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    best: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def told(self) -> list[Metric]:
+        """The metrics of which at least one run has a number."""
+        return [metric for metric in self.metrics if any(metric.name in row for row in self.rows.values())]
+
+    @property
+    def columns(self) -> list[str]:
+        return [metric.name for metric in self.told]
+
+    def margin(self, run: str, metric: str) -> float | None:
+        """Half of the 95% interval, if it is known."""
+        found = self.margins.get(run, {}).get(metric, float("nan"))
+        return found if isfinite(found) else None
+
+    def text(self, run: str, metric: Metric, margins: bool = True, mark: str = "*") -> str:
+        """A cell in words: the number, its margin, and a mark for the best."""
+        if metric.name not in self.rows[run]:
+            return "–"
+        words, margin = format(self.rows[run][metric.name], metric.format), self.margin(run, metric.name)
+        if margins and margin is not None:
+            words += f" ±{format(margin, metric.format).rstrip('%')}"
+        return words + mark if run in self.best.get(metric.name, ()) else words
+
+    @property
+    def title(self) -> str:
+        """On what the runs are compared, and with which of them."""
+        places = f" with {'x'.join(map(str, self.positions))} positions each" if self.positions else ""
+        text = f"On {self.examples:,} examples{places}."
+        close = [metric.name for metric in self.told if "reference" in metric.needs]
+        if close:
+            named = _listed(close)
+            text += (
+                f" {named[0].upper()}{named[1:]} {'is' if len(close) == 1 else 'are'} with {self.reference}."
+            )
+        return " ".join([text, *self.notes])
+
+    @property
+    def caption(self) -> str:
+        """The title, and what a reader of the numbers alone needs to know."""
+        text = self.title
+        if "NLL" in self.columns:
+            text += " NLL in nats."
+        if any("reference" in metric.needs for metric in self.told):
+            text += f" The ceiling is {CEILING}."
+        if self.margins:
+            text += " ± is half of the 95% interval over test examples."
+        if self.best:
+            text += " A * marks the best, and what is not told from it."
+        return text
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        rows = [[name, *(self.text(name, metric) for metric in self.told)] for name in self.rows]
+        return html_table(rows, ["run", *self.columns], self.caption)
+
+    def __str__(self) -> str:
+        text = io.StringIO()  # and not the output of a notebook's cell
+        Console(width=100, file=text, force_jupyter=False, force_terminal=False).print(self)
+        return text.getvalue()
+
+    def terminal_table(self, turned: bool = False, margins: bool = True) -> TerminalTable:
+        """For the terminal: a row for every run or, `turned`, a column."""
+        cells = [["run", *self.columns]]
+        cells += [[name, *(self.text(name, metric, margins) for metric in self.told)] for name in self.rows]
+        head, *rows = zip(*cells, strict=True) if turned else cells
+        table = TerminalTable(caption=self.caption, caption_justify="left")
+        table.add_column(head[0], min_width=9)
+        for column in head[1:]:
+            table.add_column(column, justify="right", no_wrap=not turned)
+        for row in rows:
+            table.add_row(*row)
+        return table
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[TerminalTable]:
+        """A narrow terminal gets no margins or, narrower still, the turned table: no number is cut."""
+        for margins in (True, False) if self.margins else (False,):
+            wide = self.terminal_table(margins=margins)
+            needed = Measurement.get(console, options.update(max_width=1000), wide)
+            # Margins are left out before names of runs are broken into lines.
+            if (needed.maximum if margins else needed.minimum) <= options.max_width:
+                yield wide
+                return
+        yield self.terminal_table(turned=True)
+
+    def markdown(self) -> str:
+        """As a table of Markdown, the best in bold."""
+        return tables.markdown(self)
+
+    def csv(self) -> str:
+        """As comma-separated values: a column for each number and one for each margin."""
+        return tables.csv_text(self)
+
+    def latex(self) -> str:
+        """As a tabular of LaTeX, the best in bold."""
+        return tables.latex(self)
+
+    def numbers(self) -> dict[str, Any]:
+        """For JSON: numbers, margins, and which are best."""
+        return tables.numbers(self)
+
+    def to_pandas(self, margins: bool = False) -> Any:
+        """As a DataFrame with a row for each run, of the numbers or of their margins."""
+        return tables.to_pandas(self, margins)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the table to a file whose ending says how: .md, .csv, .tex or .json; gives its path."""
+        return tables.save(self, Path(path))
+
+
+def _listed(names: Sequence[str]) -> str:
+    """As a person says it: a, b and c."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -163,9 +163,11 @@ def _mixed(draws: Draws, stats: Mapping[str, np.ndarray]) -> dict[str, np.ndarra
     """What is compared between chains, each (chain, draw, quantity); nothing of too few draws."""
     if not draws.segments or len(draws) < FEWEST:
         return {}
-    found = {"energy": stats["energy"][..., None]} if "energy" in stats else {}
+    # Draws that are keys have the same weights, and one energy.
+    moves = "energy" in stats and np.ptp(stats["energy"], axis=1).any()
+    found = {"energy": stats["energy"][..., None]} if moves else {}
     weights = some_weights(draws, WEIGHTS)
-    changing = (weights != weights[:1, :1]).any(axis=(0, 1))
+    changing = (weights != weights[:, :1]).any(axis=(0, 1))
     return found | ({"weights": weights[..., changing]} if changing.any() else {})
 
 

@@ -25,6 +25,7 @@ import jax.numpy as jnp
 
 from symbayes import trees
 from symbayes.data import Examples
+from symbayes.posterior.curvature.slopes import AT_ONCE
 from symbayes.posterior.curvature.structure import Leaves, Structure, parameters
 from symbayes.posterior.numerics import compensated
 from symbayes.posterior.posterior import Posterior
@@ -160,5 +161,7 @@ def validated(
         return jax.lax.map(gain, factors)
 
     with jax.default_matmul_precision("float32"):
-        total = jax.lax.map(gains, (jnp.asarray(examples.x), jnp.asarray(examples.y)))
+        at_once = max(1, min(len(examples), AT_ONCE // structure.numbers(posterior)))
+        given = jnp.asarray(examples.x), jnp.asarray(examples.y)
+        total = jax.lax.map(gains, given, batch_size=at_once)
     return factors[jnp.argmax(jnp.mean(total, axis=0))]

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         DeepEnsemble,
         Laplace,
         Masksembles,
+        MCBatchNorm,
         MCDropout,
         MeanField,
         MicrocanonicalEnsemble,
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = lazily(
     __name__,
     {
+        "MCBatchNorm": "symbayes.methods:MCBatchNorm",
         "EMA": "symbayes.methods:EMA",
         "SWA": "symbayes.methods:SWA",
         "SWAG": "symbayes.methods:SWAG",
@@ -134,6 +136,7 @@ __all__ = [
     "Draws",
     "Elsewhere",
     "Laplace",
+    "MCBatchNorm",
     "MCDropout",
     "Masksembles",
     "MeanField",

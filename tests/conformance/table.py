@@ -27,6 +27,7 @@ class Row:
         exact: an instance whose draws of a Gaussian posterior have its mean and covariance, or None.
         mode: an instance that ends at a Gaussian posterior's mode, or None.
         longer: the method with more of what extends it, or None.
+        normalised: whether it needs a network with batch statistics.
         meshed: the instance whose first block is compared on many devices, where the small one's decisions
             make much of a rounding error; or None.
     """
@@ -39,6 +40,7 @@ class Row:
     mode: Any = None
     longer: Any = None
     meshed: Any = None
+    normalised: bool = False
 
     @property
     def name(self) -> str:
@@ -190,6 +192,15 @@ ROWS = (
         other=sb.EMA(epochs=3, batch=20, chains=CHAINS, optimizer="adamw", decay=0.5, warmup=0.2),
         independent=sb.EMA(epochs=2, batch=20, chains=CHAINS, optimizer="adamw"),
         block_steps=(6, 4),
+    ),
+    Row(
+        # Two epochs of six optimiser steps, and two draws.
+        method=sb.MCBatchNorm(epochs=2, draws=2, batch=20, chains=CHAINS),
+        other=sb.MCBatchNorm(epochs=1, draws=3, batch=20, chains=CHAINS, learning_rate=1e-2),
+        independent=sb.MCBatchNorm(epochs=1, draws=2, batch=20, chains=CHAINS),
+        block_steps=(6, *((4,) if AS_USERS else ())),
+        longer=sb.MCBatchNorm(epochs=2, draws=3, batch=20, chains=CHAINS),
+        normalised=True,
     ),
     Row(
         # One epoch of training and three that are collected, of six optimiser steps each; two draws.

@@ -12,12 +12,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import nnx
 
 import symbayes as sb
 from symbayes import specs, trees
 from symbayes.engine import Method, placement, states
 from symbayes.engine.method import kept_draws, phase_cost
 from symbayes.engine.plan import Cursor
+from symbayes.networks import NNXNetwork
+from symbayes.networks.network import Spec
 
 from .compilations import compilations
 from .play import Played, job, play
@@ -33,10 +36,39 @@ STANDARD_ERRORS = 4.5
 """A correct mean is further off than this in 1 of 150,000 trials."""
 
 
+@dataclasses.dataclass(frozen=True)
+class Normed(Spec):
+    """One hidden layer with batch statistics."""
+
+    outputs: int = 10
+
+    def build(self, example_shape: tuple[int, ...], rngs: nnx.Rngs) -> nnx.Module:
+        return nnx.Sequential(
+            nnx.Linear(example_shape[0], 3, use_bias=False, rngs=rngs),
+            nnx.BatchNorm(3, rngs=rngs),
+            nnx.tanh,
+            nnx.Linear(3, self.outputs, rngs=rngs),
+        )
+
+
+@pytest.fixture
+def posterior(row: Row, request: pytest.FixtureRequest) -> sb.Posterior:
+    """What the row's method is run on."""
+    return request.getfixturevalue("normalised" if row.normalised else "plain")
+
+
 @pytest.fixture(scope="module")
-def posterior(tiny: sb.Posterior) -> sb.Posterior:
+def plain(tiny: sb.Posterior) -> sb.Posterior:
     """The tiny posterior in three chunks that devices can share, of which the last is padded."""
     return in_chunks(tiny, tiny.prior)
+
+
+@pytest.fixture(scope="module")
+def normalised(tiny: sb.Posterior) -> sb.Posterior:
+    """The same with a network that has batch statistics."""
+    x = np.asarray(tiny.train.x).reshape(tiny.size, -1)
+    train = sb.data.Examples(x, np.asarray(tiny.train.y))
+    return in_chunks(sb.Posterior(NNXNetwork(Normed()), tiny.likelihood, tiny.prior, train), tiny.prior)
 
 
 def in_chunks(tiny: sb.Posterior, prior: Any, temperature: float = 1.0) -> sb.Posterior:

@@ -6,6 +6,7 @@
 from symbayes.engine import Method
 from symbayes.methods.adjusted_mclmc import AdjustedMCLMC
 from symbayes.methods.batch_ensemble import BatchEnsemble
+from symbayes.methods.batch_norm import MCBatchNorm
 from symbayes.methods.checkpoint import CheckpointEnsemble
 from symbayes.methods.dropout import MCDropout
 from symbayes.methods.ema import EMA
@@ -44,6 +45,7 @@ METHODS: dict[str, type[Method]] = {
         SWA,
         EMA,
         SWAG,
+        MCBatchNorm,
         MeanField,
         IVON,
         BatchEnsemble,
@@ -73,6 +75,7 @@ __all__ = [
     "CheckpointEnsemble",
     "DeepEnsemble",
     "Laplace",
+    "MCBatchNorm",
     "MCDropout",
     "Masksembles",
     "MeanField",

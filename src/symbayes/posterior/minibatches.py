@@ -153,6 +153,15 @@ class Minibatches:
             total = jax.lax.fori_loop(0, count, add, zero)
         return {**variables, "stats": jax.tree.map(lambda leaf: leaf / count, total)}
 
+    def with_statistics_of(self, variables: Variables, rows: jax.Array, key: jax.Array) -> Variables:
+        """The same weights with the statistics of normalisers that one mini-batch has there."""
+        return self._for_many(Minibatches._with_statistics_of, len(rows))(self, variables, rows, key)
+
+    def _with_statistics_of(self, variables: Variables, rows: jax.Array, key: jax.Array) -> Variables:
+        given = (self._for_gradients(self.network.apply_train), variables, self._taken(rows, key)[0], key)
+        with jax.default_matmul_precision(MATMUL[self.precision]):
+            return {**variables, "stats": batch_statistics(*given, momenta_of(*given))}
+
     def likelihood_gradient(
         self,
         outputs: Callable[..., Any],

@@ -1,6 +1,7 @@
 """The building blocks of methods: phases, each with its equation."""
 
 from symbayes.methods.phases.averaging import Averaging
+from symbayes.methods.phases.batches import Batches
 from symbayes.methods.phases.collecting import Collect
 from symbayes.methods.phases.diffusion import Diffusion
 from symbayes.methods.phases.gliding import IsokineticTrajectories
@@ -18,6 +19,7 @@ from symbayes.methods.phases.variational import Variational
 
 __all__ = [
     "Averaging",
+    "Batches",
     "Collect",
     "Diffusion",
     "IsokineticTrajectories",

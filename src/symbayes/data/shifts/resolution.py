@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
 
 import numpy as np
-from PIL import Image
 
 
 def pixelate(x: np.ndarray, rng: np.random.Generator, factor: float) -> np.ndarray:
@@ -40,18 +38,14 @@ def box_averaging(pixels: int, side: float, offset: np.ndarray) -> np.ndarray:
 
 def jpeg(x: np.ndarray, rng: np.random.Generator, quality: int) -> np.ndarray:
     """JPEG compression of the 8-bit image at a quality of 1 to 95."""
+    from PIL import Image
 
-    def compressed(image: Image.Image) -> Image.Image:
+    def compressed(image: np.ndarray) -> np.ndarray:
         buffer = io.BytesIO()
-        image.save(buffer, "JPEG", quality=quality)
-        return Image.open(buffer)
+        Image.fromarray(image).save(buffer, "JPEG", quality=quality)
+        return np.asarray(Image.open(buffer))
 
-    return _each(x, compressed)
-
-
-def _each(x: np.ndarray, transform: Callable[[Image.Image], Image.Image]) -> np.ndarray:
-    """Apply a function of Pillow images to each."""
     grey = x.shape[-1] == 1
     pixels = np.rint(x * 255).astype(np.uint8)
-    changed = [np.asarray(transform(Image.fromarray(image[..., 0] if grey else image))) for image in pixels]
+    changed = [compressed(image[..., 0] if grey else image) for image in pixels]
     return np.reshape(np.stack(changed), x.shape) / np.float32(255)

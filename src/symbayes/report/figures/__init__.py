@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from symbayes.report.figures.calibration import coverage_curves, entropy_histogram, reliability
     from symbayes.report.figures.canvas import as_pdf
     from symbayes.report.figures.compact import frontier, pruning_curve, sigma_histograms, unmoved
-    from symbayes.report.figures.detection import detection, risk_coverage
+    from symbayes.report.figures.doubts import detection, risk_coverage
     from symbayes.report.figures.hexagons import densities
     from symbayes.report.figures.images import picture_grid, uncertain_images
     from symbayes.report.figures.landscape import barrier_curves
@@ -38,7 +38,7 @@ __getattr__, __dir__ = lazily(
         "coverage_curves": "symbayes.report.figures.calibration:coverage_curves",
         "curves": "symbayes.report.figures.lines:curves",
         "densities": "symbayes.report.figures.hexagons:densities",
-        "detection": "symbayes.report.figures.detection:detection",
+        "detection": "symbayes.report.figures.doubts:detection",
         "dots": "symbayes.report.figures.rows:dots",
         "entropy_histogram": "symbayes.report.figures.calibration:entropy_histogram",
         "frontier": "symbayes.report.figures.compact:frontier",
@@ -50,7 +50,7 @@ __getattr__, __dir__ = lazily(
         "pruning_curve": "symbayes.report.figures.compact:pruning_curve",
         "reliability": "symbayes.report.figures.calibration:reliability",
         "rhat_histograms": "symbayes.report.figures.mixing:rhat_histograms",
-        "risk_coverage": "symbayes.report.figures.detection:risk_coverage",
+        "risk_coverage": "symbayes.report.figures.doubts:risk_coverage",
         "sigma_histograms": "symbayes.report.figures.compact:sigma_histograms",
         "sorted_intervals": "symbayes.report.figures.regression:sorted_intervals",
         "traces": "symbayes.report.figures.trace:traces",

@@ -161,3 +161,16 @@ def test_no_number_is_cut_in_a_narrow_terminal(width: int) -> None:
             assert column in shown
             assert format(value, FORMATS[column]) in shown
     assert max(map(len, shown.splitlines())) <= width
+
+
+@pytest.mark.parametrize(("width", "margins"), [(60, False), (120, True)])
+def test_margins_are_explained_where_they_are_shown(width: int, margins: bool) -> None:
+    names = ("accuracy", "NLL", "Brier", "ECE")
+    rows = {run: dict.fromkeys(names, 0.5) for run in ("hmc", "other")}
+    console = Console(width=width)
+    with console.capture() as captured:
+        metrics = chosen("classes", names, ["targets"])
+        console.print(Comparison(rows, metrics, "hmc", 360, margins=rows))
+    shown = " ".join(captured.get().split())
+    assert ("±" in shown) == margins
+    assert ("± is half of the 95% interval" in shown) == margins

@@ -84,12 +84,15 @@ class Comparison:
     @property
     def caption(self) -> str:
         """The title, and what a reader of the numbers alone needs to know."""
+        return self._captioned(margins=True)
+
+    def _captioned(self, margins: bool) -> str:
         text = self.title
         if "NLL" in self.columns:
             text += " NLL in nats."
         if any("reference" in metric.needs for metric in self.told):
             text += f" The ceiling is {CEILING}."
-        if self.margins:
+        if self.margins and margins:
             text += " ± is half of the 95% interval over test examples."
         if self.best:
             text += " A * marks the best, and what is not told from it."
@@ -112,7 +115,7 @@ class Comparison:
         cells = [["run", *self.columns]]
         cells += [[name, *(self.text(name, metric, margins) for metric in self.told)] for name in self.rows]
         head, *rows = zip(*cells, strict=True) if turned else cells
-        table = TerminalTable(caption=self.caption, caption_justify="left")
+        table = TerminalTable(caption=self._captioned(margins), caption_justify="left")
         table.add_column(head[0], min_width=9)
         for column in head[1:]:
             table.add_column(column, justify="right", no_wrap=not turned)

@@ -41,7 +41,10 @@ def test_help_and_version_import_nothing_heavy(arguments: list[str]) -> None:
 def test_the_whole_package_imports_only_what_it_always_uses() -> None:
     code = "\n".join(f"import {entry.place.partition(':')[0]}" for entry in COMMANDS.values())
     late = ["matplotlib", "sklearn", "jinja2", "scipy.stats", "scipy.optimize", "scipy.linalg", "PIL"]
-    assert loaded(code, [*late, "symbayes.report.runs"]) == "symbayes.report.runs"
+    # Newer versions of SciPy bring some of these with special functions.
+    brought = loaded("import scipy.special", late).split()
+    looked_for = [name for name in late if name not in brought]
+    assert loaded(code, [*looked_for, "symbayes.report.runs"]) == "symbayes.report.runs"
 
 
 def shown_to_checkers(package: str) -> dict[str, object]:

@@ -1,35 +1,18 @@
 """Averages along training and SWAG, against NumPy on the weights that training went through."""
 
-import dataclasses
 from typing import Any
 
 import jax
 import numpy as np
 import pytest
-from flax import nnx
+from normed import HiddenNorm
 
 import symbayes as sb
 from symbayes import trees
 from symbayes.distributions import Gaussian, Mixture
 from symbayes.networks import NNXNetwork
-from symbayes.networks.network import Spec
 
 RATE, EPOCHS, BATCH, CHAINS = 0.1, 5, 8, 2
-
-
-@dataclasses.dataclass(frozen=True)
-class Narrow(Spec):
-    """A regression with batch statistics."""
-
-    outputs: int = 1
-
-    def build(self, example_shape: tuple[int, ...], rngs: nnx.Rngs) -> nnx.Module:
-        return nnx.Sequential(
-            nnx.Linear(example_shape[0], 3, rngs=rngs),
-            nnx.BatchNorm(3, rngs=rngs),
-            nnx.tanh,
-            nnx.Linear(3, self.outputs, rngs=rngs),
-        )
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +21,7 @@ def posterior() -> sb.Posterior:
     x = rng.normal(size=(30, 4)).astype(np.float32)
     y = np.sin(x[:, :1]).astype(np.float32)
     return sb.Posterior(
-        NNXNetwork(Narrow()), sb.likelihoods.Gaussian(0.3), sb.priors.Normal(1.0), sb.data.Examples(x, y)
+        NNXNetwork(HiddenNorm(1)), sb.likelihoods.Gaussian(0.3), sb.priors.Normal(1.0), sb.data.Examples(x, y)
     )
 
 

@@ -1,33 +1,15 @@
 """MC batch norm: a draw's statistics are NumPy's over the mini-batch that its key draws."""
 
-import dataclasses
-
 import jax
 import numpy as np
 import pytest
-from flax import nnx
+from normed import HiddenNorm
 
 import symbayes as sb
 from symbayes import trees
 from symbayes.networks import NNXNetwork
-from symbayes.networks.network import Spec
 
 SEED, EXAMPLES, BATCH, EPOCHS, DRAWS, CHAINS = 4, 25, 6, 1, 3, 2
-
-
-@dataclasses.dataclass(frozen=True)
-class HiddenNorm(Spec):
-    """One hidden layer with batch statistics."""
-
-    outputs: int = 2
-
-    def build(self, example_shape: tuple[int, ...], rngs: nnx.Rngs) -> nnx.Module:
-        return nnx.Sequential(
-            nnx.Linear(example_shape[0], 3, rngs=rngs),
-            nnx.BatchNorm(3, rngs=rngs),
-            nnx.tanh,
-            nnx.Linear(3, self.outputs, rngs=rngs),
-        )
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +17,7 @@ def posterior() -> sb.Posterior:
     rng = np.random.default_rng(8)
     x = rng.normal(size=(EXAMPLES, 4)).astype(np.float32)
     return sb.Posterior(
-        NNXNetwork(HiddenNorm()),
+        NNXNetwork(HiddenNorm(2)),
         sb.likelihoods.Categorical(),
         sb.priors.Normal(1.0),
         sb.data.Examples(x, (x[:, 0] > 0).astype(np.int32)),

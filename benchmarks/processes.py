@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import json
 import os
 import platform
@@ -90,7 +91,7 @@ def overhead() -> dict[str, Any]:
     does not change."""
 
     class Talking(crew.Crew):
-        alone = False  # type: ignore[assignment]
+        alone = False
 
         def __init__(self) -> None:
             super().__init__(2)
@@ -100,7 +101,7 @@ def overhead() -> dict[str, Any]:
     def joined(mesh: Any) -> Iterator[crew.Crew]:
         yield Talking() if mesh is not None else crew.Crew()
 
-    sys.modules["symbayes.engine.run"].joined = joined  # type: ignore[attr-defined]
+    sys.modules["symbayes.engine.run"].joined = joined
     posterior, mesh = mnist_sized(EXAMPLES), sb.make_mesh(2)
     placed = posterior.spread(mesh)
 
@@ -149,7 +150,8 @@ def seconds() -> dict[str, Any]:
             sb.run(method, posterior, store=store, mesh=mesh, block_steps=STEPS, progress=False)
             everyone().gathered("done", True)  # The folder goes when all have read it.
 
-        found[name] = round(interleaved({"run": lambda: _stored(run, method)}, 2)["run"], 3)  # noqa: B023
+        timed = {"run": functools.partial(_stored, run, method)}
+        found[name] = round(interleaved(timed, 2)["run"], 3)
     return found
 
 

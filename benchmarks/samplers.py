@@ -12,7 +12,6 @@ from __future__ import annotations
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -142,9 +141,10 @@ def _begin(posterior: sb.Posterior) -> Any:
 
 def _predicted(posterior: sb.Posterior, params: Any, x: np.ndarray) -> np.ndarray:
     """Of parameters with leading axes (chain, draw)."""
-    one: Callable[[Any], jax.Array] = lambda p: jax.nn.softmax(  # noqa: E731
-        posterior.network.apply({"params": p, "stats": {}}, jnp.asarray(x))
-    ).ravel()
+
+    def one(p: Any) -> jax.Array:
+        return jax.nn.softmax(posterior.network.apply({"params": p, "stats": {}}, jnp.asarray(x))).ravel()
+
     return np.asarray(jax.lax.map(jax.vmap(one), params))
 
 

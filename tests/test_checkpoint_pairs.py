@@ -89,7 +89,7 @@ def test_bad_input_is_refused(files: tuple[Path, Path], capsys: pytest.CaptureFi
 
 
 def test_the_example_of_two_torch_checkpoints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("torch")
+    pytest.importorskip("torch", reason="PyTorch is installed with the extra bench")
     pair = example("merge_checkpoints").main(tmp_path)
     assert pair.barrier("aligned") < pair.barrier("raw")
     shown = float(capsys.readouterr().out.rpartition(": ")[2].rstrip().rstrip("%")) / 100

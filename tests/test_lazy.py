@@ -74,7 +74,7 @@ def test_checkers_and_readers_see_the_same_names(package: str) -> None:
 
 def test_a_name_that_is_not_there_is_refused() -> None:
     with pytest.raises(AttributeError, match="module 'symbayes' has no attribute 'HMCC'"):
-        _ = sb.HMCC  # type: ignore[attr-defined]  # a name that is not there
+        _ = sb.HMCC  # a name that is not there
 
 
 @pytest.mark.parametrize("name", COMMANDS)

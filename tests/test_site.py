@@ -10,8 +10,8 @@ from shown_code import ROOT
 
 @pytest.fixture(scope="module")
 def hooks() -> ModuleType:
-    pytest.importorskip("latex2mathml")
-    pytest.importorskip("mkdocs")
+    pytest.importorskip("latex2mathml", reason="latex2mathml is installed with the extra docs")
+    pytest.importorskip("mkdocs", reason="mkdocs is installed with the extra docs")
     spec = importlib.util.spec_from_file_location("hooks", ROOT / "docs/hooks.py")
     assert spec
     assert spec.loader

@@ -131,7 +131,7 @@ def stumbling(number: int, folder: Path) -> list[str]:
         (*real, look),
     ):
         # Methods are replaced in this process alone, which ends with the test.
-        Run.commit, Follower.commit, Crew.asked_to_stop = writes, follows, looks  # type: ignore[method-assign]
+        Run.commit, Follower.commit, Crew.asked_to_stop = writes, follows, looks
         endings.append(told(lambda: draw("hmc", folder / "stumbling")))
     return endings
 

@@ -16,7 +16,8 @@ FORMS = {"diagonal": ("all", "diag"), "kronecker": ("all", "kron"), "last-layer"
 
 def by_laplace_torch(form: str) -> dict[str, Any]:
     """Log evidence, variances of the outputs and probit predictions, of laplace-torch."""
-    torch, laplace = pytest.importorskip("torch"), pytest.importorskip("laplace")
+    torch = pytest.importorskip("torch", reason="PyTorch is installed with the extra bench")
+    laplace = pytest.importorskip("laplace", reason="laplace-torch is in no extra; see laplace_torch.json")
     model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Tanh(), torch.nn.Linear(3, 3))
     with torch.no_grad():
         for layer, (kernel, bias) in zip((model[0], model[2]), CASE["weights"].values(), strict=True):
@@ -57,7 +58,7 @@ def test_numbers_are_those_of_laplace_torch(form: Any) -> None:
     run = sb.open(sb.run(method, posterior, start={"params": start}, progress=False))
     x = np.asarray(CASE["test"], np.float32)
     assert run.distribution is not None
-    _, variances = output_moments(posterior.network, run.distribution[0], x)  # type: ignore[index]
+    _, variances = output_moments(posterior.network, run.distribution[0], x)
     expected = CASE[form]
     assert run.traces["log_evidence"][0, -1] == pytest.approx(expected["log_evidence"], abs=1e-3)
     np.testing.assert_allclose(variances, expected["variances"], rtol=1e-4)

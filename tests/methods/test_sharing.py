@@ -98,7 +98,7 @@ def test_masked_units_neither_get_nor_give_anything(images: sb.Posterior) -> Non
     """Behind flattening too: whatever weights such units have, the member's function stays."""
     phase, chain, _ = begun(sb.Masksembles(members=3, share=0.5), images)
     counts = {name: np.asarray(mask).sum(axis=1) for name, mask in chain.fixed.items()}
-    sizes = dict(phase.family.layers)  # type: ignore[attr-defined]
+    sizes = dict(phase.family.layers)
     assert sorted(sizes.values()) == [6, 8]
     for name, count in counts.items():
         np.testing.assert_array_equal(count, sizes[name] / 2)

@@ -193,7 +193,7 @@ def test_studies_have_commands(capsys: pytest.CaptureFixture[str]) -> None:
     for name, study in STUDIES.items():
         assert name in listed
         assert name in helped
-        command = cli.parse(["study", name, "--preset", "tiny", "--only", "a", "b", "--seed", "2"]).command  # type: ignore[attr-defined]
+        command = cli.parse(["study", name, "--preset", "tiny", "--only", "a", "b", "--seed", "2"]).command
         assert command == study("tiny", None, ("a", "b"), 2)
         assert str(command.folder) == f"runs/study-{name}-tiny"
 

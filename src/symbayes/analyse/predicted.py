@@ -107,21 +107,24 @@ class Places:
 
     def judge(self, run: Opened) -> Judged:
         """What a run predicts at all of them."""
-        held_out = None if self.validation is None else self._predict(run, self.validation.x)
+        held_out = None
+        if self.validation is not None:
+            held_out = self._predict(run, self.validation.x), np.asarray(self.validation.y)
         found = Judged(
             self._predict(run, self.test.x),
             {name: self._predict(run, x) for name, x in self.ood.items()},
             {name: self._predict(run, x) for name, x in self.shifted.items()},
-            None if held_out is None else (held_out, np.asarray(self.validation.y)),  # type: ignore[union-attr]
+            held_out,
         )
         return found if self.recalibrate is None else _recalibrated(found, self.recalibrate)
 
     def _predict(self, run: Opened, x: Any) -> Predictive:
-        predictive, law = run.predict(x), getattr(run.likelihood, "energies", None)
+        predictive: Any = run.predict(x)
+        law = getattr(run.likelihood, "energies", None)
         if not self.energies or law is None:
             return predictive
         # Probabilities do not tell energies, so the networks are run once more.
-        return replace(predictive, energies=predictions(run.network, law(), run.draws, x))  # type: ignore[type-var]
+        return replace(predictive, energies=predictions(run.network, law(), run.draws, x))
 
 
 def _recalibrated(judged: Judged, name: str) -> Judged:

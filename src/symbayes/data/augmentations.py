@@ -73,6 +73,6 @@ def _moved(key: jax.Array, image: jax.Array, margin: str) -> jax.Array:
     """The image moved by a whole number of pixels, drawn evenly; the margin is black or its edge."""
     height, width, channels = image.shape
     rows, columns = (max(1, round(MARGIN * side)) for side in (height, width))
-    wide = jnp.pad(image, ((rows, rows), (columns, columns), (0, 0)), mode=margin)  # type: ignore[arg-type]
+    wide = jnp.pad(image, ((rows, rows), (columns, columns), (0, 0)), mode=margin)
     down, right = jax.random.randint(key, (2,), 0, jnp.array([2 * rows + 1, 2 * columns + 1]))
     return jax.lax.dynamic_slice(wide, (down, right, 0), (height, width, channels))

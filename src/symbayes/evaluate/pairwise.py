@@ -14,6 +14,7 @@ the one disagree on the other (their correlation).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -42,8 +43,8 @@ def pairwise_mutual_information(probs: ArrayLike) -> np.ndarray:
             f"probs must have shape (networks, n, ..., k), none of them zero, but has shape {shape}."
         )
     # Arrays on a device are not copied to the host.
-    array = probs if hasattr(probs, "reshape") else np.asarray(probs)
-    points = array.reshape(shape[0], -1, shape[-1])  # type: ignore[union-attr]
+    array: Any = probs if hasattr(probs, "reshape") else np.asarray(probs)
+    points = array.reshape(shape[0], -1, shape[-1])
     if shape[0] * points.size <= SMALL:
         return _summed_on_the_host(probabilities(points)) / points.shape[1]
     total, lowest, error = summed(points)

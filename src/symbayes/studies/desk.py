@@ -55,9 +55,9 @@ class Desk:
         return open_run(store)
 
 
-def _told(method: Method) -> str:
+def _told(method: Any) -> str:
     """The method with what differs from its defaults."""
-    fields = dataclasses.fields(method)  # type: ignore[arg-type]
+    fields = dataclasses.fields(method)
     given = {field.name: getattr(method, field.name) for field in fields}
     told = [f"{f.name}={given[f.name]}" for f in fields if given[f.name] != f.default]
     return f"{type(method).__name__}({', '.join(told)})"

@@ -107,7 +107,8 @@ def test_our_own_names_and_orbax_and_equinox(tmp_path: Path, x: jax.Array) -> No
     network = sb.networks.mlp(hidden=(3,), outputs=2)
     variables = network.init(jax.random.key(0), x)
     own = checkpoints.export(variables, tmp_path / "own.safetensors")
-    orbax = pytest.importorskip("orbax.checkpoint")
+    from orbax import checkpoint as orbax
+
     orbax.PyTreeCheckpointer().save(tmp_path / "orbax", variables)
     for path in (own, tmp_path / "orbax"):
         found = trees.flatten(checkpoints.load(path, network, x))
@@ -140,7 +141,7 @@ def test_another_network_is_refused(tmp_path: Path, x: jax.Array) -> None:
 
 
 def test_a_residual_network_of_pytorch_itself(tmp_path: Path) -> None:
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="PyTorch is installed with the extra bench")
     nn = torch.nn
 
     class Block(nn.Module):

@@ -34,7 +34,7 @@ class Storage:
 
 
 # The pickler written in Python, whose opcodes a subclass can choose; it has no public name.
-class Writer(pickle._Pickler):  # type: ignore[name-defined]
+class Writer(pickle._Pickler):
     """Writes names that cannot be imported here."""
 
     def persistent_id(self, found: Any) -> Any:
@@ -142,7 +142,7 @@ def test_what_is_no_file_of_pytorch_is_refused(tmp_path: Path) -> None:
 
 
 def test_files_of_pytorch_itself(tmp_path: Path) -> None:
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="PyTorch is installed with the extra bench")
     module = torch.nn.Sequential(
         torch.nn.Conv2d(1, 3, 5), torch.nn.BatchNorm2d(3), torch.nn.Linear(4, 2)
     ).half()

@@ -32,8 +32,8 @@ class Weights(Part):
     def work(self, desk: Desk) -> Found:
         dataset = data.load(self.settings.data)
         posterior = self.settings.posterior(dataset)
-        ensemble = self.settings.methods["ensemble"]
-        fleet = replace(ensemble, chains=self.settings.fleet)  # type: ignore[call-arg]
+        ensemble: Any = self.settings.methods["ensemble"]
+        fleet = replace(ensemble, chains=self.settings.fleet)
         reference = desk.run("fleet", fleet, posterior, dataset)
         rows: dict[str, dict[str, Any]] = {}
         for name, method in self.settings.methods.items():

@@ -1,6 +1,8 @@
 """Compact posteriors against draws they have not seen."""
 
+import sys
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -15,6 +17,7 @@ from symbayes.analyse.few_bits import few_bits, normal_entropy
 from symbayes.analyse.predictions import predictive_of, sampled_predictive
 from symbayes.distributions import Gaussian, mean_network
 from symbayes.distributions.few_bits import FewBits
+from symbayes.distributions.few_bits.networks import rounded
 from symbayes.engine import Opened, open_run
 from symbayes.posterior import CategoricalPredictive
 
@@ -97,6 +100,27 @@ def test_networks_of_many_bits_are_the_draws(
     assert np.abs(whole[nearest] - near).mean() < 0.02 * whole.std()
     with pytest.raises(ValueError, match="9 networks are to be kept, and there are 8 draws"):
         few_bits(hmc, fit, x, 2.0, 9)
+
+
+def test_compensation_keeps_predictions_where_they_were(
+    hmc: Opened, hmc_draws: sb.Draws, digits: sb.data.Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fit, x = hmc_draws.select(chains=[0]), digits.train.x[:200]
+    whole = predictive_of(hmc, fit, x).each
+
+    def error() -> float:
+        few = few_bits(hmc, fit, x, 2.0, 8)
+        return float(np.abs(predictive_of(hmc, few.draws, x).each - whole[few.numbers]).mean())
+
+    compensated = error()
+
+    def alone(matrices: Any, rows: Any, freedoms: Any, numbers: Any) -> Any:
+        return rounded(matrices, rows, {}, numbers)
+
+    monkeypatch.setattr(sys.modules["symbayes.analyse.few_bits"], "rounded", alone)
+    plain = error()
+    print(f"mean error of probabilities: {compensated}, with each weight rounded alone {plain}")
+    assert compensated < 0.8 * plain
 
 
 @given(st.floats(0.05, 30), st.integers(0, 2**32 - 1))

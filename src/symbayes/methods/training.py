@@ -86,6 +86,8 @@ class Training(Method):
 class StoppableTraining(Training):
     """What methods have in common that train to an end which validation data may bring earlier.
 
+    Not so those whose draws come from along the training, or are averages of it, or are fitted to a bound.
+
     Attributes:
         patience: epochs without a lower loss on validation data after which a member stops, and is what it
             was at its best; 0 trains to the end.

@@ -127,7 +127,7 @@ def _same(array: np.ndarray, other: np.ndarray) -> bool:
     if array.dtype != other.dtype or array.shape[2:] != other.shape[2:]:
         return False
     bits = f"u{array.dtype.itemsize}"
-    return bool(np.array_equal(*np.broadcast_arrays(_bits(array, bits), _bits(other, bits))))
+    return bool((_bits(array, bits) == _bits(other, bits)).all())
 
 
 def _bits(array: np.ndarray, bits: str) -> np.ndarray:

@@ -33,6 +33,7 @@ from symbayes.draws import Draws
 from symbayes.engine import Opened
 from symbayes.methods import CheckpointEnsemble
 from symbayes.posterior import Posterior, likelihoods, priors
+from symbayes.posterior.posterior import Precision
 from symbayes.report import figures
 from symbayes.report.contents import Figure, Table
 from symbayes.studies.desk import Desk
@@ -62,6 +63,11 @@ class Profiles(Part):
     hidden: tuple[int, ...]
     decays: tuple[float, ...]
     training: CheckpointEnsemble
+    precision: Precision = "float32"
+
+    @property
+    def of(self) -> str:
+        return self.data.partition(":")[0]
 
     def work(self, desk: Desk) -> Found:
         dataset = data.load(self.data)
@@ -70,9 +76,13 @@ class Profiles(Part):
         for decay in self.decays:
             scale = float((decay * len(dataset.train)) ** -0.5)
             posterior = Posterior(
-                network, likelihoods.Categorical(), priors.Normal(scale=scale), dataset.train
+                network,
+                likelihoods.Categorical(),
+                priors.Normal(scale=scale),
+                dataset.train,
+                precision=self.precision,
             )
-            run = desk.run(f"decay-{decay:g}", self.training, posterior, dataset)
+            run = desk.run(f"{self.of}/decay-{decay:g}", self.training, posterior, dataset)
             desk.tell(f"weight decay {decay:g}: the lightest copy of every network")
             found[f"{decay:g}"] = profile(run, posterior, decay, self.training.batch)
         first = self.training.epochs - (self.training.draws - 1) * self.training.thin
@@ -227,18 +237,19 @@ class Mass(Study):
 
         if self.preset == "tiny":
             method = trained(epochs=3, draws=2, thin=1, chains=2, batch=32, learning_rate=0.05)
-            return {
-                "profiles": Profiles("digits:examples=64,test_examples=40", (2,), (3,), (1e-3, 1e-1), method)
-            }
-        if self.preset == "quick":
+            every = [Profiles("digits:examples=64,test_examples=40", (2,), (3,), (1e-3, 1e-1), method)]
+        elif self.preset == "quick":
             method = trained(epochs=60, draws=10, thin=6, chains=2, batch=100, learning_rate=0.05)
-            return {"profiles": Profiles("digits", (8, 16), (32,), (1e-4, 1e-3, 1e-2), method)}
-        method = trained(epochs=90, draws=18, thin=5, chains=4, batch=500, learning_rate=0.1)
-        return {
-            "profiles": Profiles(
-                "fashion-mnist:validation=0", (16, 32), (128,), (1e-5, 1e-4, 5e-4, 1e-3, 5e-3), method
-            )
-        }
+            every = [Profiles("digits", (8, 16), (32,), (1e-4, 1e-3, 1e-2), method)]
+        else:
+            method = trained(epochs=60, draws=12, thin=5, chains=4, batch=500, learning_rate=0.1)
+            decays = (1e-5, 1e-4, 5e-4, 1e-3, 5e-3)
+            every = [
+                Profiles(f"{name}:validation=0", (16, 32), (128,), decays, method, "tf32")
+                for name in ("fashion-mnist", "cifar10")
+            ]
+        return {f"{part.of}.profiles": part for part in every}
 
     def answer(self, found: Mapping[str, Found]) -> str:
-        return self.parts()["profiles"].answer(found["profiles"]) if "profiles" in found else ""
+        done = [(part.of, part.answer(found[name])) for name, part in self.parts().items() if name in found]
+        return " ".join(words if len(done) == 1 else f"{of}: {words}" for of, words in done)

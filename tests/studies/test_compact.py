@@ -177,12 +177,12 @@ def test_informed_weights_alone_have_noise(done: tuple[Path, dict[str, Any]]) ->
     draws = run.draws.select()
     flat = np.asarray(trees.ravel(draws.variables["params"], 2), np.float64).reshape(12, -1)
     prior = 2 * float(np.median(flat.std(0, ddof=1)))
-    one, other = Attempts(run, draws, draws, run.posterior.chunks.x[0], prior, 400).informed()
+    x = np.asarray(run.posterior.chunks.x[0])
+    one, other = Attempts(run, draws, draws, x, prior, 400).informed()
     size, known = flat.shape[1], int(np.sum(flat.std(0, ddof=1) < prior / 2))
     assert (one.bits, other.bits) == (32 * (size + known) + size, 64 * known + size)
     assert f"{known / size:.0%} informed" in one.name
     # At their mean, weights that are not informed do not make predictions differ as they do from the prior.
-    x = np.asarray(run.posterior.chunks.x[0])
     narrow, wide = (each.predict(x).each.std(axis=0).mean() for each in (one, other))
     assert 0 < narrow < wide
 

@@ -1,14 +1,14 @@
 """Improved variational online Newton.
 
 A Gaussian with independent weights is fitted (`methods/phases/newton.py` has the equations) and drawn from.
-The same approximation as mean-field variational inference, by steps as cheap as those of Adam: one gradient
-at noisy weights gives both the mean's step and the curvature.
+It is the same approximation as mean-field variational inference, by steps as cheap as those of Adam: one
+gradient at noisy weights gives both the mean's step and the curvature.
 
-Use it in the place of an optimiser, to train a network and its spread together.  Weight decay and sample
-size are not options: they follow from the temperature and from the prior, which must be normal, one for all
-weights or one per layer.  Nor is the curvature of the beginning: it is the one whose spread is `scale`, for
-little and for much data.  The curvature needs some 1 / (1 - beta2) steps to be found; a run with fewer tells
-the spread that it began with.
+Use it in place of an optimiser, to train a network and its spread together.  Weight decay and sample size are
+not options: they follow from the temperature and from the prior, which must be normal, one for all weights or
+one per layer.  Nor is the curvature at the beginning: it is the one whose spread is `scale`, for little and
+for much data.  The curvature needs some ``1 / (1 - b_2)`` steps to be found, with ``b_2`` the option `beta2`;
+a run with fewer has the spread that it began with.
 
 The statistic of every epoch is `loss`; draws have `energy` and `log_likelihood`.
 

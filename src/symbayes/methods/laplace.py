@@ -1,18 +1,19 @@
 """Laplace approximations: a Gaussian around each mode, whose precision is the curvature there.
 
-Each chain trains a network to a maximum m of the posterior density (`methods/phases/train.py` has the loss;
-a start that is given takes its place) and takes
+Each chain trains a network to a maximum ``m`` of the posterior density (`methods/phases/train.py` has the
+loss).  A start that is given takes the place of training.  The approximation is
 
-    N(m, H^-1),   H = sum over examples of J'LJ + prior precision
+    N(m, H^-1),   H = sum_i J_i^T L_i J_i + P
 
-with J the Jacobian of the network's outputs in its weights and L the second derivative of the negative log
-likelihood in the outputs: the generalised Gauss-Newton matrix (`methods/phases/curvature.py`), of which the
-diagonal, two Kronecker factors for every layer, or the whole matrix of the last layer are kept.
+with ``J_i`` the Jacobian of the network's outputs in its weights at example ``i``, ``L_i`` the second
+derivative of the negative log likelihood in the outputs, and ``P`` the precision of the prior.  The sum is
+the generalised Gauss-Newton matrix (`methods/phases/curvature.py` has the details).  Its diagonal, two
+Kronecker factors for every layer, or the whole matrix of the last layer are kept.
 
-Predictions are made by drawing weights, which underfits where the density is no Gaussian so far from m; by
-drawing weights of the linearised network, ``f(m, x) + J(m, x) (w - m)``, whose curvature H is; or without
-draws, by the probit approximation (for regression, exactly) of the same.  The log evidence is told for each
-chain: it compares priors and networks without validation data.
+Predictions are made in one of three ways: by drawing weights, which underfits where the density is no
+Gaussian so far from ``m``; by drawing weights of the linearised network, ``f(m, x) + J(m, x) (w - m)``, whose
+curvature is ``H``; or without draws, by the probit approximation (for regression, exactly) of the same.  The
+log evidence is reported for each chain: it compares priors and networks without validation data.
 
 Use it around any trained network: it costs as many gradients over the data as there are outputs.
 `last-layer` is the cheapest, `kronecker` the closest to the whole matrix, and `diagonal` neglects that

@@ -1,14 +1,15 @@
-"""The curvature around a mode, over all data, and the Gaussian that follows from it.
+"""The curvature at a mode, over all data, and the Gaussian that follows from it.
 
-One unit is a pass over the training data, a step is one of the posterior's chunks.  What it ends with is the
-Laplace approximation N(m, H^-1) with m where the chain is and
+One unit is a pass over the training data, and a step is one of the posterior's chunks.  The result is the
+Laplace approximation ``N(m, H^-1)`` with ``m`` the weights of the chain and
 
-    H = a J'LJ + b p diag(1/s^2)
+    H = a J^T L J + b p diag(1 / s^2)
 
-where a and b are the weights of log likelihood and log prior in the log density (1 without a temperature), s
-the prior's standard deviations, and p a factor of the prior's precision: 1, or the one that evidence (for all
-weights, or for each layer by itself) or validation data prefer.  `posterior/curvature/evidence.py` has the
-evidence, `posterior/curvature/forms.py` the forms of J'LJ.
+Here ``a`` and ``b`` are the weights of log likelihood and log prior in the log density (1 without a
+temperature), ``s`` the prior's standard deviations, and ``p`` a factor of the prior's precision: 1, or the
+one that evidence (for all weights, or for each layer by itself) or validation data prefer
+(`posterior/curvature/evidence.py` has the evidence, `posterior/curvature/forms.py` the forms of the
+curvature).
 
 Reference: MacKay (1992), A practical Bayesian framework for backpropagation networks.
 """

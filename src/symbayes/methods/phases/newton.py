@@ -1,19 +1,20 @@
 """Improved variational online Newton: a Gaussian with independent weights, for about the cost of Adam.
 
-With q = N(m, diag(s^2)), N examples, temperature T, a normal prior N(0, a^2), and g the gradient of the mean
-loss of a mini-batch (minus the log likelihood per example) at w = m + s e, e ~ N(0, 1), step t is
+With ``q = N(m, diag(s^2))``, ``N`` examples, temperature ``T``, a normal prior ``N(0, a^2)``, and ``g`` the
+gradient of the mean loss of a mini-batch (minus the log likelihood per example) at ``w = m + s e``,
+``e ~ N(0, 1)``, step ``t`` is
 
     u <- b1 u + (1 - b1) g
-    c =  g e / s                                                  its mean is the curvature
+    c = g e / s                                                   an estimate of the curvature
     h <- b2 h + (1 - b2) c + (1 - b2)^2 (h - c)^2 / (2 (h + d))
     m <- m - r (u / (1 - b1^t) + d m) / (h + d)
     s <- 1 / sqrt(l (h + d))
 
-The last part of h keeps h + d positive.  The weight decay d and the sample size l follow from the posterior:
-l = N / T, and d = 1 / (a^2 N) where the temperature tempers the whole posterior, T / (a^2 N) where it tempers
-the likelihood only.  At the beginning h is 1 / (l s^2) for a given s: a curvature by itself would be a spread
-that overwhelms little data.  The rate r is the learning rate times h + d at the beginning.  A unit is an
-epoch; its statistic is `loss`, the mean loss at noisy weights.
+The last part of ``h`` keeps ``h + d`` positive.  The weight decay ``d`` and the sample size ``l`` follow from
+the posterior:  ``l = N / T``, and ``d = 1 / (a^2 N)`` where the temperature tempers the whole posterior,
+``T / (a^2 N)`` where it tempers the likelihood only.  At the beginning ``h = 1 / (l s^2)`` for a given ``s``:
+a given curvature would be a spread that overwhelms little data.  The rate ``r`` is the learning rate times
+``h + d`` at the beginning.  A unit is an epoch; its statistic is `loss`, the mean loss at noisy weights.
 
 Reference: Shen et al. (2024), Variational learning is effective for large deep networks.
 """

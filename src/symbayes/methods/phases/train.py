@@ -1,17 +1,18 @@
 """Training by mini-batches to a maximum of the posterior density.
 
-Each chain minimises, by mini-batches of B out of N examples,
+Each chain minimises, by mini-batches of ``B`` out of ``N`` examples,
 
     - 1/B sum_{i in batch} log p(y_i | w) - 1/N log p(w)
 
-with the posterior's own likelihood and prior.  The second term is weight decay: for a prior N(0, s^2) its
-gradient is w / (N s^2).  It goes through the optimiser like the first, but for AdamW, which keeps it out of
-what Adam rescales: with A the direction of Adam for the first term alone, a step is
+with the posterior's own likelihood and prior.  The second term is weight decay: for a prior ``N(0, s^2)`` its
+gradient is ``w / (N s^2)``.  It goes through the optimiser like the first term, except for AdamW, which keeps
+it out of what Adam rescales: with ``A`` the direction of Adam for the first term alone, a step is
 
     w <- w - rate (A - 1/N grad log p(w))
 
 A limit on the norm of the gradient is one on that of all weights together, as the optimiser gets it.  A unit
-is an epoch, in an order of its own; what is left of it is dropped, another part each time.
+is an epoch, in an order of its own.  Examples that do not fill a last mini-batch are left out, other ones in
+each epoch.
 
 References: Kingma & Ba (2015), Adam; Loshchilov & Hutter (2019), Decoupled weight decay regularization;
 Sutskever et al. (2013), On the importance of initialization and momentum in deep learning (Nesterov's).

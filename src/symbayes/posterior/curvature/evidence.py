@@ -1,15 +1,16 @@
 """The log evidence of a Laplace approximation, and the prior precision that it or validation data prefer.
 
-With m the mode, L its log likelihood, s the prior's standard deviations, q = |m/s|^2, v the P eigenvalues
-of the curvature in units of s, and a prior whose precision is multiplied by p, the integral of the
-exponential of the log density is, to second order around m,
+``m`` is the mode, ``L`` its log likelihood, ``s_i`` the prior's standard deviations, ``q = |m/s|^2``, ``v_i``
+the ``P`` eigenvalues of the curvature in units of ``s``, and ``p`` a factor of the prior's precision.  The
+integral of the exponential of the log density is, to second order around ``m``,
 
-    log Z = L - p q / 2 + P/2 log p - 1/2 sum log(v + p)
+    log Z = L - p q / 2 + P/2 log p - 1/2 sum_i log(v_i + p)
 
-With a temperature, L and v are multiplied by the likelihood's weight a and the log prior by its weight b:
+With a temperature, ``L`` and ``v_i`` are multiplied by the likelihood's weight ``a`` and the log prior by its
+weight ``b``:
 
-    log Z = a L + b (P/2 log p - p q / 2 - sum log s - P/2 log 2 pi)
-            + P/2 log 2 pi + sum log s - 1/2 sum log(a v + b p)
+    log Z = a L + b R + P/2 log(2 pi) + sum_i log s_i - 1/2 sum_i log(a v_i + b p)
+    R = P/2 log p - p q / 2 - sum_i log s_i - P/2 log(2 pi)
 
 Where no eigenvector crosses layers, this is a sum over layers, each of which can have a factor p of its own.
 

@@ -12,7 +12,7 @@ weight ``b``:
     log Z = a L + b R + P/2 log(2 pi) + sum_i log s_i - 1/2 sum_i log(a v_i + b p)
     R = P/2 log p - p q / 2 - sum_i log s_i - P/2 log(2 pi)
 
-Where no eigenvector crosses layers, this is a sum over layers, each of which can have a factor p of its own.
+Where no eigenvector crosses layers, this is a sum over layers, each of which can have its own factor ``p``.
 
 Reference: MacKay (1992), A practical Bayesian framework for backpropagation networks.
 """

@@ -1,19 +1,20 @@
 """Kernel Stein discrepancy: how far draws are from a density, of which the gradient alone is needed.
 
-With draws x, scores s(x) = grad log p(x) and the kernel k(x, y) = (1 + |x - y|^2 / h^2)^(-1/2), the Stein
-kernel
+With draws ``x``, scores ``s(x) = grad log p(x)`` and the kernel ``k(x, y) = (1 + |x - y|^2 / h^2)^(-1/2)``,
+the Stein kernel
 
-    u(x, y) = <s(x), s(y)> k + <s(x), grad_y k> + <s(y), grad_x k> + sum_i d^2 k / dx_i dy_i
+    u(x, y) = <s(x), s(y)> k + <s(x), grad_y k> + <s(y), grad_x k> + <grad_x, grad_y> k
 
-has mean zero under p in either argument, so the mean over pairs of draws, the squared discrepancy, is zero
-for draws of p (Liu et al. 2016; Gorham and Mackey 2017 say why this kernel).  A constant of normalisation
-does not matter, and no reference run is needed: that of a reference stands beside it as the ceiling.
+has mean zero under ``p`` in either argument, so the mean over pairs of draws, the squared discrepancy, is
+zero for draws of ``p`` (Liu et al. 2016; Gorham and Mackey 2017 say why this kernel).  A constant of
+normalisation does not matter, and no reference run is needed: that of a reference stands beside it as the
+ceiling.
 
-Of functions: with a kernel k(g(x), g(y)) of what networks predict, g, instead of their weights, the same sum
-has mean zero under p, the gradients of k being those of g, ``J(x)' grad k``, by the Jacobian J of g.  It asks
-whether draws of p would have these functions at these slopes of the density; weights that make no difference
-to the functions do not blur it.  First derivatives of g are enough, so that networks with kinks (ReLU) are
-served, since k(g(x), g(y)) is continuous.
+Of functions: with a kernel ``k(g(x), g(y))`` of what networks predict, ``g``, instead of their weights, the
+same sum has mean zero under ``p``, the gradients of k being ``J(x)' grad k`` by the Jacobian ``J`` of ``g``.
+It asks whether draws of ``p`` would have these functions at these slopes of the density; weights that make no
+difference to the functions do not blur it.  First derivatives of ``g`` are enough, so that networks with
+kinks (ReLU) are served, since ``k(g(x), g(y))`` is continuous.
 """
 
 from __future__ import annotations

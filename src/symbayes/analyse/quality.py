@@ -43,7 +43,8 @@ class Apart:
     Attributes:
         mmd: unbiased squared maximum mean discrepancy from the first half of the reference.
         floor: that of the reference's second half.
-        p_value: of the test that permutes chains, longer ones thinned to the length of the shortest.
+        p_value: of the test that permutes chains, longer ones thinned to the length of the shortest; None
+            where that leaves a single draw of either.
         smallest: the least p-value that so many chains can give.
         wasserstein: sliced Wasserstein distance of order 2 from the first half.
         wasserstein_floor: that of the second half.
@@ -51,8 +52,8 @@ class Apart:
 
     mmd: float
     floor: float
-    p_value: float
-    smallest: float
+    p_value: float | None
+    smallest: float | None
     wasserstein: float
     wasserstein_floor: float
 
@@ -222,9 +223,11 @@ def _apart(
 
     rows, chains = np.arange(starts[2]), (sets[0].chains, sets[1].chains)
     lengths = [len(draws) for draws in sets[:2] for _ in range(draws.chains)]
-    test = evaluate.chain_test(kernel[np.ix_(rows, rows)], chains, permutations, lengths=lengths)
-    far = discrepancy(run), discrepancy(second)
-    return Apart(*far, test.p_value, test.smallest, sliced(0), sliced(2))
+    p_value = smallest = None
+    if min(chains) * min(lengths) > 1:
+        test = evaluate.chain_test(kernel[np.ix_(rows, rows)], chains, permutations, lengths=lengths)
+        p_value, smallest = test.p_value, test.smallest
+    return Apart(discrepancy(run), discrepancy(second), p_value, smallest, sliced(0), sliced(2))
 
 
 def unit_tests(draws: Draws, group: symmetry.Symmetry, seed: int = 0) -> dict[str, UnitTest]:

@@ -19,7 +19,7 @@ NOTES = {
     "MMD²": "unbiased squared maximum mean discrepancy from one half of the reference; it may be below zero",
     "floor": "the same between the two halves of the reference, at the same number of draws",
     "p": "share of ways to deal the chains to two sets that are as far apart, longer chains thinned to the "
-    "shortest",
+    "shortest; missing where that leaves one draw",
 }
 
 
@@ -77,7 +77,9 @@ def _row(name: str, one: Apart) -> list[Any]:
 
 def _least(found: Quality) -> str:
     smallest = next(iter(next(iter(found.weights.values())).values())).smallest
-    return "" if smallest < 0.01 else f" So few chains give a p of {smallest:.2g} at least."
+    return (
+        "" if smallest is None or smallest < 0.01 else f" So few chains give a p of {smallest:.2g} at least."
+    )
 
 
 def quality_section(name: str, reference: str, found: Quality) -> Section:

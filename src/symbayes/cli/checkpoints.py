@@ -161,9 +161,15 @@ def criterion(by: By, scale: Scale, trained: Trained, dataset: data.Dataset) -> 
 
 def _export(variables: Any, path: Path, like: Path, trained: Trained) -> str:
     # A file of Equinox has no names: what is written then has ours.
-    named = {} if like.suffix == ".eqx" or like.is_dir() else {"like": like}
-    about = {"network": trained.network, "example": trained.example, "names": trained.names}
-    networks.checkpoints.export(variables, path, **about, **named)
+    nameless = like.suffix == ".eqx" or like.is_dir()
+    networks.checkpoints.export(
+        variables,
+        path,
+        like=None if nameless else like,
+        network=trained.network,
+        example=trained.example,
+        names=trained.names,
+    )
     return f"written: {path}"
 
 

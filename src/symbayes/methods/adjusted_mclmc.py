@@ -10,7 +10,7 @@ parameters.
 Step size, length of trajectories and mass are given, found and adapted as for HMC, in the same units, and
 shared by all chains; after burn-in they are fixed.  Statistics of every trajectory are `energy` (minus the
 log density), `log_likelihood` (untempered, over all data), `acceptance` (a probability), `accepted`,
-`divergent` (an energy error above 1000), `step_size` and `trajectory`, the length that was flown.
+`divergent` (an energy error above 1000), `step_size` and `trajectory`, the length that was used.
 
 References: Robnik, Cohn-Gordon & Seljak (2025), Metropolis adjusted microcanonical Hamiltonian Monte Carlo.
 """

@@ -1,16 +1,22 @@
 """Microcanonical Langevin dynamics, and how every chain tunes it for itself.
 
-Every step of size e is an isokinetic step (`isokinetic.py`) after which the velocity partly forgets its
-direction: u <- (u + n z) / |u + n z| with z ~ N(0, I) and n = sqrt((exp(2 e / L) - 1) / d), d the number of
-weights.  There is no accept step.  The law of the draws is off by an amount that follows from the energy
-error D of a step: V = var(D) / d, the energy variance per weight, is what the step size is tuned to, and what
-is measured again after tuning.
+Every step of size ``e`` is an isokinetic step (`isokinetic.py` has it), after which the velocity ``u`` partly
+forgets its direction over the length ``L``: with ``d`` weights,
 
-Tuning has three stages.  In the first two, with x = D^2 / (d V) + 1e-8 and the weight v = exp(-(log x / 9)^2
-/ 2), the step size is e = (A / B)^(-1/6) for the running sums A <- c A + v x / e^6 and B <- c B + v with a
-memory of 100 steps, c = 99/101.  A step that is not finite is taken back, and the step size never exceeds 0.8
-of that one again.  In the second, positions are collected, and then L = sqrt(sum of their variances).  In the
-third, with the step size fixed, L = 0.4 e t, where t is the mean over weights of steps per effective draw,
+    u <- (u + n z) / |u + n z|,    z ~ N(0, I),    n = sqrt((exp(2 e / L) - 1) / d)
+
+There is no accept step.  The bias of the draws follows from the energy error ``D`` of a step.  The step size
+is tuned to an energy variance per weight ``V = var(D) / d``, which is measured again after tuning.
+
+Tuning has three stages.  The first two tune the step size, from running sums with a memory of 100 steps,
+``c = 99/101``:
+
+    e = (A / B)^(-1/6),    A <- c A + v x / e^6,    B <- c B + v
+    x = D^2 / (d V) + 10^-8,    v = exp(-(log x / 9)^2 / 2)
+
+A step that is not finite is taken back, and the step size never exceeds 0.8 of that one again.  The second
+stage also collects positions; at its end ``L`` is the root of the sum of their variances.  In the third stage
+the step size is fixed, and ``L = 0.4 e t``, where ``t`` is the mean over weights of steps per effective draw,
 from the variance of batch means.
 
 Reference: Robnik & Seljak (2024), Fluctuation without dissipation: microcanonical Langevin Monte Carlo.

@@ -6,25 +6,36 @@ A test compares the pages with what this makes, so that they cannot fall behind.
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import inspect
 import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
+
+import formulas
 
 import symbayes as sb
 from symbayes.engine import Method
 from symbayes.evaluate import METRICS, Metric
 from symbayes.evaluate.metric import NEEDS
-from symbayes.methods.phases import schedules, stopping, train
+from symbayes.methods.phases import adaptation, curvature, drifting, isokinetic, schedules, stopping, train
 from symbayes.methods.training import Training
+from symbayes.posterior.curvature import evidence, forms
+from symbayes.posterior.numerics import noise
 
+POINTED = {
+    each.__name__.rpartition(".")[2]: each
+    for each in (adaptation, curvature, drifting, isokinetic, evidence, forms, noise)
+}
 DOCS = Path(__file__).parent
 NOTE = "<!-- Made from the code by `python docs/generate.py`: change the docstrings there. -->\n"
 
 
 def methods() -> str:
     """Every method: its equation, hyper-parameters, example and references, from its class."""
+    shown: dict[str, str] = {}
     parts = [
         NOTE,
         "# Methods",
@@ -35,7 +46,7 @@ def methods() -> str:
         "Randomness depends on seed, chain and unit (a trajectory, an epoch) only: the size of a block "
         "changes no draw. In the equations, the log density is the tempered one of the "
         "[posterior](posterior.md).",
-        *(_method(kind) for kind in sb.METHODS.values()),
+        *(_method(kind, shown) for kind in sb.METHODS.values()),
         _training(),
         BEGINNING,
     ]
@@ -59,24 +70,30 @@ def _training() -> str:
     parts, references = ["## Training"], []
     for module in (train, schedules, stopping):
         body, more = _without_references(inspect.getdoc(module) or "")
-        parts += [_headed(body), body.partition("\n\n")[2]]
+        parts += [f"#### {_title(body)}", typeset(_rest(body))]
         references += more
     return "\n\n".join([*parts, "References: " + "; ".join(references) + "."])
 
 
-def _method(kind: type[Method]) -> str:
+def _method(kind: type[Method], shown: dict[str, str]) -> str:
+    """One method; phases that are shown already, by title and method, are pointed to."""
     summary, _, attributes = (inspect.getdoc(kind) or "").partition("Attributes:\n")
-    module = inspect.getdoc(sys.modules[kind.__module__]) or ""
-    phases = [inspect.getdoc(module) or "" for module in _phase_modules(kind)]
-    text, references = _without_references(module)
-    parts = [f"## {kind.__name__}", summary.strip(), text.partition("\n\n")[2]]
-    for phase in phases:
-        body, more = _without_references(phase)
-        parts.append(_headed(body))
-        parts.append(body.partition("\n\n")[2])
+    text, references = _without_references(inspect.getdoc(sys.modules[kind.__module__]) or "")
+    parts = [f"## {kind.__name__}", summary.strip(), typeset(_rest(text))]
+    for module in _modules(kind):
+        body, more = _without_references(inspect.getdoc(module) or "")
+        title = _title(body)
         references += [each for each in more if each not in references]
+        if not _rest(body):
+            continue
+        if title in shown:
+            parts.append(f"*{title}*: see [{shown[title]}](#{_slug(title)}).")
+        else:
+            parts += [f"#### {title}", typeset(_rest(body))]
+            shown[title] = kind.__name__
+    parts.append(f"#### Options of {kind.__name__}")
     if issubclass(kind, Training):
-        parts.append("The loss, optimisers and schedules are under [training](#training).")
+        parts.append("The loss, optimisers and schedules are under [Training](#training).")
     parts.append(_table(kind, attributes))
     if kind.example:
         parts.append(f"```console\n$ symbayes sample {kind.name} {kind.example}\n```")
@@ -86,17 +103,54 @@ def _method(kind: type[Method]) -> str:
     return "\n\n".join(part.strip("\n") for part in parts if part.strip())
 
 
-def _phase_modules(kind: type[Method]) -> list[object]:
-    """Where the phases that a method's file names are defined, but for those that are told elsewhere."""
+APART = {train.__name__, schedules.__name__, stopping.__name__, sb.engine.Phase.__module__}
+"""What is told elsewhere on the page."""
+POINTER = re.compile(r"`(?:\w+/)*(\w+)\.py`")
+
+
+def _modules(kind: type[Method]) -> list[ModuleType]:
+    """Where a method's equations are: the files of its phases, and those that these point to."""
     named = vars(sys.modules[kind.__module__]).values()
-    found = [each for each in named if inspect.isclass(each) and issubclass(each, sb.engine.Phase)]
-    apart = {kind.__module__, train.__name__, sb.engine.Phase.__module__}
-    return [sys.modules[each.__module__] for each in found if each.__module__ not in apart]
+    phases = [each for each in named if inspect.isclass(each) and issubclass(each, sb.engine.Phase)]
+    found: dict[str, ModuleType] = {}
+    waiting = [sys.modules[each.__module__] for each in phases]
+    while waiting:
+        module = waiting.pop(0)
+        if module.__name__ in found or module.__name__ in {kind.__module__, *APART}:
+            continue
+        found[module.__name__] = module
+        waiting += [
+            POINTED[name] for name in POINTER.findall(inspect.getdoc(module) or "") if name in POINTED
+        ]
+    return list(found.values())
 
 
-def _headed(body: str) -> str:
+def _title(body: str) -> str:
     """The first sentence of a file, as a heading of what follows."""
-    return f"*{' '.join(body.partition(chr(10) * 2)[0].split()).rstrip('.')}.*"
+    return " ".join(body.partition("\n\n")[0].split()).rstrip(".")
+
+
+def _rest(body: str) -> str:
+    return body.partition("\n\n")[2]
+
+
+def _slug(title: str) -> str:
+    """The anchor that Markdown gives to a heading."""
+    return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", title).strip().lower())
+
+
+def typeset(text: str) -> str:
+    """A docstring as Markdown: formulas as LaTeX, and without pointers to other files of the code."""
+    text = re.sub(r"\s*\(`[\w/]+\.py`[^()]*\)", "", text)
+    parts = []
+    for part in re.split(r"\n\n", text):
+        if part.startswith("    "):
+            parts.append(f"$$\n{formulas.display(part)}\n$$")
+        else:
+            parts.append(
+                re.sub(r"``([^`]+)``", lambda found: f"${formulas.latex(found[1], inline=True)}$", part)
+            )
+    return "\n\n".join(parts)
 
 
 def _without_references(doc: str) -> tuple[str, list[str]]:
@@ -118,24 +172,66 @@ def _table(kind: type[Method], attributes: str) -> str:
     return "\n".join(rows)
 
 
-BEGIN, END = "<!-- METRICS begins -->", "<!-- METRICS ends -->"
 KINDS = {"classes": "Classes", "reals": "Real targets"}
+DEFINED = (
+    "predictions",
+    "calibration",
+    "smooth",
+    "decomposition",
+    "recalibration.scaling",
+    "recalibration.conformal",
+    "selection",
+    "detection",
+    "uncertainty",
+    "agreement",
+    "regression",
+    "quantiles",
+    "convergence",
+    "landscape",
+    "mmd",
+    "wasserstein",
+    "stein",
+    "pairwise",
+    "leave_one_out",
+    "evidence",
+)
+"""The files of `symbayes.evaluate` whose formulas are shown, in this order."""
 
 
 def metrics() -> str:
-    """The page of metrics with the table METRICS between its marks; the rest is written by hand."""
-    before, _, rest = (DOCS / "reference/metrics.md").read_text().partition(BEGIN)
-    after = rest.partition(END)[2]
+    """The page of metrics with METRICS and the formulas between their marks; the rest is written by hand."""
+    page = (DOCS / "reference/metrics.md").read_text()
+    return _marked(_marked(page, "METRICS", _metric_tables()), "FORMULAS", _definitions())
+
+
+def _marked(page: str, mark: str, content: str) -> str:
+    begin, end = (f"<!-- {mark} {word} -->" for word in ("begins", "ends"))
+    before, _, rest = page.partition(begin)
+    return f"{before}{begin}\n\n{content}\n\n{end}{rest.partition(end)[2]}"
+
+
+def _metric_tables() -> str:
     columns = ("metric", "what it is", "function", "better", "needs", "reference")
     parts = []
     for kind, title in KINDS.items():
         rows = [columns, ("---",) * len(columns), *(_metric(row) for row in METRICS if kind in row.kinds)]
         parts += [f"### {title}", "\n".join(f"| {' | '.join(row)} |" for row in rows)]
-    return "\n\n".join([f"{before}{BEGIN}", *parts, f"{END}{after}"])
+    return "\n\n".join(parts)
+
+
+def _definitions() -> str:
+    """What the files of metrics say at their top."""
+    parts = []
+    for name in DEFINED:
+        module = importlib.import_module(f"symbayes.evaluate.{name}")
+        body, _ = _without_references(inspect.getdoc(module) or "")
+        parts += [f"#### {_title(body)}", typeset(_rest(body))]
+    return "\n\n".join(parts)
 
 
 def _metric(row: Metric) -> tuple[str, ...]:
-    arguments = ", ".join(inspect.signature(row.function).parameters)
+    parameters = inspect.signature(row.function).parameters.values()
+    arguments = ", ".join("..." if each.kind is each.VAR_POSITIONAL else each.name for each in parameters)
     near = isinstance(row.better, float)
     return (
         f"`{row.name}`" + ("" if row.shown else " (if named)"),

@@ -35,6 +35,6 @@ def on_post_template(output_content: str, **_: Any) -> str:
 
 
 def _with_formulas(text: str) -> str:
-    text = _BLOCK.sub(lambda found: convert(found[1], display="block"), text)
+    text = _BLOCK.sub(lambda found: f'<div class="formula">{convert(found[1], display="block")}</div>', text)
     # In a span, or a formula at the beginning of a line would be a paragraph of its own.
     return _INLINE.sub(lambda found: f"<span>{convert(found[1])}</span>", text)

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from symbayes import evaluate
 from symbayes.engine import open_run
-from symbayes.studies.picture import Picture, last_weights, mirror_distance
+from symbayes.studies.picture import Picture, last_weights, mirror_distance, networks_in, units_told
 
 PART = Picture("tiny").parts()["densities"]
 
@@ -43,6 +44,28 @@ def test_the_mirror_image() -> None:
     points = rng.normal(size=(500, 2))
     assert mirror_distance(np.concatenate([points, points[:, ::-1]]), 0.1) == pytest.approx(0)
     assert mirror_distance(np.abs(points) * [1, -1], 0.1) == pytest.approx(1, abs=0.05)
+
+
+def test_units_of_relabelled_networks_share_one_marginal(done: tuple[Path, dict[str, Any]]) -> None:
+    """Where units are swapped by the toss of a coin the corollary is exact: p is uniform."""
+    run, rng = open_run(done[0].parent / "runs" / "fleet"), np.random.default_rng(3)
+    ordered = np.asarray(networks_in(run, "scaled and sorted").variables["params"]["hidden1"]["kernel"])
+    assert evaluate.unit_test(ordered, 199).p_value == 1 / 200, "sorted units differ"
+    found = []
+    for number in range(200):
+        swapped = rng.random(len(ordered)) < 0.5
+        tossed = np.where(swapped[:, None, None, None], ordered[..., ::-1], ordered)
+        found.append(evaluate.unit_test(tossed, 39, seed=number).p_value)
+    # On 1/40, 2/40, ... 1, of which the mean is 0.5125 and the deviation 0.29; four of 200 fleets' errors.
+    assert np.mean(found) == pytest.approx(0.5125, abs=4 * 0.29 / np.sqrt(200))
+    assert np.mean(np.array(found) <= 0.05) < 0.05 + 4 * np.sqrt(0.05 * 0.95 / 200)
+
+
+def test_what_is_told_of_units_follows_the_numbers() -> None:
+    groups = {"all": 0.01234, "groups": [0.01, 0.04, 0.3, 0.9]}
+    told = units_told({"raw": groups, "scaled and sorted": {"all": 0.001, "groups": []}})
+    assert "p = 0.012 for the networks as trained, and p < 0.05 for 2 of 4 groups" in told
+    assert "where chance gives 0.2; sorted, where they differ, p = 0.001" in told
 
 
 def test_the_answer_follows_the_numbers(done: tuple[Path, dict[str, Any]]) -> None:

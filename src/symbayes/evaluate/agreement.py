@@ -1,4 +1,9 @@
-"""How close two predictives of classes are (the two figures of Izmailov et al. 2021).
+"""How close two predictives of classes are (the two measures of Izmailov et al. 2021).
+
+With the mean probabilities ``p_{ik}`` and ``q_{ik}`` of class ``k`` at ``n`` points,
+
+    agreement = share of points i with argmax_k p_{ik} = argmax_k q_{ik}
+    TV = 1/n sum_i 1/2 sum_k |p_{ik} - q_{ik}|
 
 Every position of every example counts as a point.
 """

@@ -1,6 +1,15 @@
-"""Whether a stated probability is met by the share of hits: reliability, ECE, ACE.
+"""Calibration: whether a stated probability is met by the share of hits.  Reliability, ECE, ACE.
 
-For outputs with positions, every position of every example counts as a point.
+The top label of a point has a confidence, its probability, and is a hit or not.  ``n_b`` of ``n`` points are
+in bin ``b``, with mean confidence ``c_b`` and share of hits ``h_b``.  ECE has bins of equal width, the others
+of equal mass:
+
+    ECE = sum_b n_b/n |h_b - c_b|
+    ACE = mean_b |h_b - c_b|
+    debiased^2 = sum_b n_b/n ((h_b - c_b)^2 - h_b (1 - h_b) / (n_b - 1)),   at least 0
+
+The class-wise ACE is the mean over classes of the ACE of the class's probability.  For outputs with
+positions, every position of every example counts as a point.
 """
 
 from dataclasses import dataclass

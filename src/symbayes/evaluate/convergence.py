@@ -1,7 +1,18 @@
-"""Whether chains agree and how many independent draws they are worth: R-hat and effective sample size.
+"""Convergence: whether chains agree (R-hat), and how many independent draws they are worth (ESS).
+
+With ``m`` chains of ``n`` draws, ``W`` the mean variance within chains and ``B/n`` the variance of the
+chains' means,
+
+    Rhat^2 = (n - 1)/n + B/(n W)
+    classical Rhat = (m + 1)/m V/W - (n - 1)/(m n),   V = (n - 1)/n W + B/n
+    ESS = m n / tau
+
+where ``tau`` is the autocorrelation time, from the initial monotone sequence of Geyer.  The first and the
+last are those of normal scores of ranks, with chains cut in halves.  R-hat is the larger of that of the draws
+and that of their distances from the median.
 
 Arrays have leading axes (chain, draw); every trailing axis is a quantity of its own, and the result has the
-trailing shape. A quantity that never changes has no R-hat and no effective sample size: it gives nan.
+trailing shape.  A quantity that never changes has no R-hat and no effective sample size: it gives nan.
 
 References: Gelman and Rubin 1992; Brooks and Gelman 1998; Vehtari, Gelman, Simpson, Carpenter and Bürkner
 2021, "Rank-normalization, folding, and localization: an improved R-hat"; Geyer 1992.

@@ -1,15 +1,21 @@
-"""The Brier score in three parts (Murphy 1973): ``Brier = reliability - resolution + uncertainty``.
+"""The Brier score in three parts (Murphy 1973): reliability, resolution and uncertainty.
+
+    Brier = reliability - resolution + uncertainty
 
 For each class the points are put in bins of equal width by the class's probability, as for ECE.  With share
-``w_b``, mean probability ``p_b`` and frequency ``o_b`` of the class in bin b, and its frequency ``o`` in all,
+``w_b``, mean probability ``p_b`` and frequency ``o_b`` of the class in bin ``b``, and its frequency ``o`` in
+all,
 
     reliability = sum_b w_b (p_b - o_b)^2        how far stated probabilities are from what happens
-    resolution  = sum_b w_b (o_b - o)^2 + c      how much the bins differ in what happens
+    resolution = sum_b w_b (o_b - o)^2 + c       how much the bins differ in what happens
     uncertainty = o (1 - o)                      what no prediction changes
 
-each summed over classes.  ``c`` is the covariance term ``1/n sum_b sum_i (p_i - p_b) (2 (o_i - o_b) - (p_i -
-p_b))`` within bins, with which the sum is the Brier score exactly for any number of bins (Stephenson et al.
-2008: Two extra components in the Brier score decomposition).
+each summed over classes.  With the covariance term within bins
+
+    c = 1/n sum_b sum_{i in b} (p_i - p_b) (2 (o_i - o_b) - (p_i - p_b))
+
+the sum is the Brier score exactly for any number of bins (Stephenson et al. 2008: Two extra components in the
+Brier score decomposition).
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,10 @@
-"""Whether a score tells inputs from elsewhere (out of distribution) from those of the test set.
+"""Detection: whether a score tells inputs from elsewhere (out of distribution) from those of the test set.
 
-Inputs from elsewhere are the positives, and a higher score is more suspicious.
+Inputs from elsewhere are the positives, and a higher score is more suspicious.  With ``S`` the score of a
+random input from elsewhere and ``S_0`` that of one of the test set,
+
+    AUROC = P(S > S_0) + 1/2 P(S = S_0)
+    FPR95 = P(S_0 >= t)                    t the highest threshold with P(S >= t) >= 0.95
 """
 
 from dataclasses import dataclass

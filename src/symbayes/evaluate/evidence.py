@@ -1,18 +1,20 @@
-"""The log evidence, log p(D) = log of the integral of p(D | w) p(w), from draws at a ladder of temperatures.
+"""The log evidence, from draws at a ladder of temperatures.
 
-With the likelihood to the power b from 0 (the prior) to 1 (the posterior), and E_b, V_b the mean and variance
-of the log likelihood under p(D | w)^b p(w) / Z_b,
+The evidence ``p(D)`` is the integral of ``p(D | w) p(w)``.  With the likelihood to the power ``b`` from 0
+(the prior) to 1 (the posterior), and ``E_b`` and ``V_b`` the mean and variance of the log likelihood under
+``p(D | w)^b p(w) / Z_b``,
 
-    log p(D) = integral_0^1 E_b db,        dE_b / db = V_b
+    log p(D) = integral_0^1 E_b d b,        d E_b / (d b) = V_b
 
-(thermodynamic integration; Gelman and Meng 1998).  Between rungs the integral is taken by the trapezium rule
-with the correction -(step^2 / 12) (V_next - V) (Friel, Hurn and Wyse 2014).  Stepping stones (Xie et al.
-2011) estimate the same as ``sum log mean exp(step * log likelihood)`` over rungs, each from the draws of the
-rung below: where the two differ by more than their errors, there are too few rungs or draws.
+(thermodynamic integration; Gelman and Meng 1998).  Between rungs ``b`` and ``b'`` the integral is taken by
+the trapezium rule with the correction ``- (b' - b)^2 (V_{b'} - V_b) / 12`` (Friel, Hurn and Wyse 2014).
+Stepping stones (Xie et al. 2011) estimate the same as the sum over rungs of
+``log mean_b exp((b' - b) log p(D | w))``, each from the draws of the rung below.  Where the two differ by
+more than their errors, there are too few rungs or draws.
 
 Both count every copy of a mode: symmetries move draws, and leave their likelihood as it is.  An estimate at
-one mode, as Laplace's or that of a variational posterior, counts one of the copies; with K copies that hardly
-overlap, log K is to be added.
+one mode, such as Laplace's or that of a variational posterior, counts one of the copies; with ``K`` copies
+that hardly overlap, ``log K`` is to be added.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""The loss along a straight line between two networks, and the barrier on it."""
+"""The loss along a straight line between two networks, and the barrier on it.
+
+With ``f(t)`` the loss of the network ``(1 - t) w_0 + t w_1``,
+
+    barrier = max_t (f(t) - (1 - t) f(0) - t f(1))
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,16 +1,17 @@
 """How well a model predicts points that it was not given, from draws given all points: PSIS-LOO and WAIC.
 
-With draws w_s and the pointwise log likelihoods l_si = log p(y_i | w_s), leaving point i out weights draw s
-by 1 / p(y_i | w_s).  PSIS (Vehtari, Simpson, Gelman, Yao and Gabry 2024) replaces the M largest weights of a
-point by quantiles of a generalised Pareto distribution fitted to them (Zhang and Stephens 2009, with a weak
-prior on its shape k), and truncates at the largest raw weight.  Its shape k says whether to trust the point:
-not above 0.7.
+With draws ``w_s`` and the pointwise log likelihoods ``l_{si} = log p(y_i | w_s)``, leaving point ``i`` out
+weights draw ``s`` by ``1 / p(y_i | w_s)``.  PSIS (Vehtari, Simpson, Gelman, Yao and Gabry 2024) replaces the
+``M`` largest weights of a point by quantiles of a generalised Pareto distribution fitted to them (Zhang and
+Stephens 2009, with a weak prior on its shape ``k``), and truncates at the largest raw weight.  Its shape
+``k`` says whether to trust the point: not above 0.7.  With the normalised smoothed weights ``W_{si}``,
 
-    elpd_loo = sum_i log sum_s W_si p(y_i | w_s)              W_si the normalised smoothed weights
-    elpd_waic = sum_i (log mean_s p(y_i | w_s) - var_s l_si)   (Watanabe 2010)
+    elpd_loo = sum_i log sum_s W_{si} p(y_i | w_s)
+    elpd_waic = sum_i (log mean_s p(y_i | w_s) - var_s l_{si})
 
-Both are sums over points, in nats, higher is better; the difference of two models on the same points has the
-standard error of its pointwise differences.  The p of either is the effective number of parameters.
+(Watanabe 2010).  Both are sums over points, in nats, and higher is better.  The difference of two models on
+the same points has the standard error of its pointwise differences.  The effective number of parameters
+stands beside either.
 """
 
 from __future__ import annotations

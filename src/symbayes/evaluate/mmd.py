@@ -1,13 +1,15 @@
 """Maximum mean discrepancy between two sets of draws, and a permutation test over chains.
 
-With a kernel k, the unbiased estimate of the squared discrepancy of n draws x and m draws y is
+With a kernel ``k``, the unbiased estimate of the squared discrepancy of ``n`` draws ``x`` and ``m`` draws
+``y`` is
 
-    sum_{i != j} k(x_i, x_j) / (n (n-1)) + sum_{i != j} k(y_i, y_j) / (m (m-1)) - 2 mean_{i, j} k(x_i, y_j)
+    sum_{i != j} k(x_i, x_j) / (n (n-1)) + sum_{i != j} k(y_i, y_j) / (m (m-1)) - 2 mean_{i,j} k(x_i, y_j)
 
-(Gretton et al. 2012); it may be below zero.  The kernel is the mean of ten Gaussian kernels exp(-|x - y|^2 /
-h^2) and ten Laplace kernels exp(-|x - y|_1 / h), so the estimate is the mean of theirs.  Bandwidths h are
-geometric from the 5 % quantile (a repeated draw has distance zero) to the largest of the distances within the
-reference, and fixed once, so that all that is compared with one reference compares.
+(Gretton et al. 2012); it may be below zero.  The kernel is the mean of ten Gaussian kernels
+``exp(-|x - y|^2 / h^2)`` and ten Laplace kernels ``exp(-|x - y|_1 / h)``, so the estimate is the mean of
+theirs.  Bandwidths ``h`` are geometric from the 5 % quantile (a repeated draw has distance zero) to the
+largest of the distances within the reference, and fixed once, so that all sets that are compared with one
+reference can be compared with one another.
 
 Draws of one chain depend on one another: the test permutes whole chains, of which each set has some, all of
 the same length.  Its p-value is exact if chains are independent: the share of all ways (or of random ones,

@@ -1,11 +1,11 @@
 """How much every two of many networks disagree: pairwise mutual information, its dispersion and correlation.
 
-For networks i and j with probabilities p and q, the mutual information between the label and which of the two
-predicts, in nats and averaged over points, is
+For networks ``i`` and ``j`` with probabilities ``p`` and ``q``, the mutual information between the label and
+which of the two predicts, in nats and averaged over points, is
 
-    I(i, j) = H((p + q) / 2) - (H(p) + H(q)) / 2,
+    I(i, j) = H((p + q) / 2) - (H(p) + H(q)) / 2
 
-the Jensen-Shannon divergence, from 0 to ln 2.  Laurent et al. (2024) look at all pairs of 1,000 networks,
+the Jensen-Shannon divergence, from 0 to ``ln 2``.  Laurent et al. (2024) look at all pairs of 1,000 networks,
 on inputs like the training data and on inputs from elsewhere, to see whether independent trainings end in the
 same function: how widely the values spread over pairs (their dispersion), and whether pairs that disagree on
 the one disagree on the other (their correlation).

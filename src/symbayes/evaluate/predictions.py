@@ -1,8 +1,15 @@
 """How good predictions of classes are: accuracy and proper scores.
 
-`probs` are (n, k) with labels (n,), or (n, ..., k) with labels (n, ...) for outputs with positions: every
-position of every example counts as a point.  Each score is the mean of a number for every example, which a
-function of its own gives.
+With the mean probability ``p_{ik}`` of class ``k`` at point ``i`` of ``n``, the label ``y_i``, and
+``[y_i = k]`` one where that holds and zero elsewhere,
+
+    accuracy = share of points i with argmax_k p_{ik} = y_i
+    NLL = - 1/n sum_i log p_{i,y_i}
+    Brier = 1/n sum_i sum_k (p_{ik} - [y_i = k])^2
+
+Probabilities are (n, k) with labels (n,), or (n, ..., k) with labels (n, ...) for outputs with positions:
+every position of every example counts as a point.  Each score is the mean of a number for every example,
+which a function of its own gives.
 """
 
 import numpy as np

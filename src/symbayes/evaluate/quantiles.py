@@ -1,9 +1,11 @@
 """Whether quantiles and whole distributions of real targets are met: CRPS, quantile calibration, PIT.
 
 The predictive is an equal mixture of normals, (s, n, ..., d), as in `regression`; every output of every point
-is taken by itself.
+is taken by itself.  With ``X`` and ``X'`` independent draws of the mixture, ``F_i`` its distribution function
+at point ``i``, and the probabilities ``q`` from 1 % to 99 %,
 
-    CRPS = E |X - y| - E |X - X'| / 2        X, X' independent, from the mixture
+    CRPS = E |X - y| - 1/2 E |X - X'|
+    quantile error = mean_q |q - share of points i with F_i(y_i) <= q|
 
 Reference: Gneiting and Raftery (2007), Strictly proper scoring rules, prediction, and estimation; Grimit et
 al. (2006), The continuous ranked probability score for circular variables and its application to mesoscale

@@ -1,9 +1,18 @@
 """How good real-valued predictions are, where the predictive is an equal mixture of normals.
 
-Means have shape (s, n, d): draws, points, outputs; `scale` is a standard deviation that broadcasts to
-them; targets have shape (n, d).  Outputs with positions are (s, n, ..., d) with targets (n, ..., d): every
-position of every example counts as a point.  Coverage and quantiles take each output by itself, the
-densities all outputs of a point together.
+With means ``m_{sij}`` and standard deviations ``sigma_{sij}`` of draw ``s`` of ``S``, point ``i`` and output
+``j``, the density of a point and the distribution function of an output are
+
+    p(y_i) = 1/S sum_s product_j N(y_{ij}; m_{sij}, sigma_{sij}^2)
+    F(y_{ij}) = 1/S sum_s Phi((y_{ij} - m_{sij}) / sigma_{sij})
+
+NLL is the mean over points of ``- log p(y_i)``.  The coverage is the share of targets with
+``|F(y_{ij}) - 1/2|`` at most half the level.  RMSE is that of the mean over draws.
+
+Means have shape (s, n, d): draws, points, outputs; `scale` is a standard deviation that broadcasts to them;
+targets have shape (n, d).  Outputs with positions are (s, n, ..., d) with targets (n, ..., d): every position
+of every example counts as a point.  Coverage and quantiles take each output by itself, the densities all
+outputs of a point together.
 """
 
 import numpy as np

@@ -1,13 +1,14 @@
-"""What is gained by leaving out the points of which a predictive is least sure: risk against coverage.
+"""Selective prediction: what is gained by leaving out the points of which a predictive is least sure.
 
-Points are kept in the order of their doubt, the surest first.  After i of n points the coverage is ``i / n``;
-the selective risk is the mean loss of the points kept, and the generalised risk their summed loss over n.
-Points with equal doubt share their mean loss, so that the order of the data does not matter.
+Points are kept in the order of their doubt, the surest first.  After ``i`` of ``n`` points the coverage is
+``i / n``; the selective risk ``r_i`` is the mean loss of the points kept, and the generalised risk ``g_i``
+their summed loss over ``n``.  Points with equal doubt share their mean loss, so that the order of the data
+does not matter.
 
-    AURC  = 1/n sum_i  selective risk after i points           (Geifman et al. 2019)
-    AUGRC = area under the generalised risk over the coverage  (Traub et al. 2024)
+    AURC = 1/n sum_i r_i                                                    (Geifman et al. 2019)
+    AUGRC = area under the generalised risk g_i over the coverage           (Traub et al. 2024)
 
-AUGRC is ``(1 - AUROC) a (1 - a) + (1 - a)^2 / 2``, where a is the accuracy and AUROC that of telling hits
+AUGRC is ``(1 - AUROC) a (1 - a) + (1 - a)^2 / 2``, where ``a`` is the accuracy and AUROC that of telling hits
 from errors by the doubt.
 """
 

@@ -1,14 +1,15 @@
 """A calibration error without bins: the residuals are smoothed (Blasiok and Nakkiran 2024).
 
-With confidence ``c_i`` and hit ``h_i`` of the top label of n points, and the Gaussian kernel K of width s
-that is reflected at 0 and at 1,
+With confidence ``c_i`` and hit ``h_i`` of the top label of ``n`` points, and the Gaussian kernel ``K_s`` of
+width ``s`` that is reflected at 0 and at 1,
 
-    r_s(t) = 1/n sum_i (h_i - c_i) K_s(t, c_i),        error(s) = integral over [0, 1] of |r_s(t)| dt
+    r_s(t) = 1/n sum_i (h_i - c_i) K_s(t, c_i),        error(s) = integral_0^1 |r_s(t)| d t
 
-and the smooth ECE is the width at which ``error(s) = s``.  The error falls with s, so there is exactly one.
+and the smooth ECE is the width at which ``error(s) = s``.  The error falls with ``s``, so there is exactly
+one.
 
 The reflected kernel is that of heat in a rod with closed ends: in the cosine transform of the residuals,
-smoothing multiplies entry k by ``exp(-(pi k s)^2 / 2)``.
+smoothing multiplies entry ``k`` by ``exp(-(pi k s)^2 / 2)``.
 
 Reference: Blasiok and Nakkiran (2024), Smooth ECE: principled reliability diagrams via kernel smoothing.
 """

@@ -1,13 +1,14 @@
 """Kernel Stein discrepancy: how far draws are from a density, of which the gradient alone is needed.
 
-With draws x, scores s(x) = grad log p(x) and the kernel k(x, y) = (1 + |x - y|^2 / h^2)^(-1/2), the Stein
-kernel
+With draws ``x``, scores ``s(x) = grad log p(x)`` and the kernel ``k(x, y) = (1 + |x - y|^2 / h^2)^(-1/2)``,
+the Stein kernel
 
-    u(x, y) = <s(x), s(y)> k + <s(x), grad_y k> + <s(y), grad_x k> + sum_i d^2 k / dx_i dy_i
+    u(x, y) = <s(x), s(y)> k + <s(x), grad_y k> + <s(y), grad_x k> + <grad_x, grad_y> k
 
-has mean zero under p in either argument, so the mean over pairs of draws, the squared discrepancy, is zero
-for draws of p (Liu et al. 2016; Gorham and Mackey 2017 say why this kernel).  A constant of normalisation
-does not matter, and no reference run is needed: that of a reference stands beside it as the ceiling.
+has mean zero under ``p`` in either argument, so the mean over pairs of draws, the squared discrepancy, is
+zero for draws of ``p`` (Liu et al. 2016; Gorham and Mackey 2017 say why this kernel).  A constant of
+normalisation does not matter, and no reference run is needed: that of a reference stands beside it as the
+ceiling.
 """
 
 from __future__ import annotations

@@ -1,10 +1,13 @@
-"""How unsure predictions are, and how much of it is disagreement between draws; all in nats.
+"""Uncertainty: how unsure predictions are, and how much of it is disagreement between draws; all in nats.
 
+With the probabilities ``p_s`` of draw ``s`` of ``S``, their mean ``p`` and the entropy
+``H(p) = - sum_k p_k log p_k``,
+
+    H(p) = 1/S sum_s H(p_s) + I
     total = aleatoric + epistemic
-    entropy of the mean over draws = mean over draws of the entropy + mutual information of label and draw
 
-For real targets the same holds of variances: that of the mixture is the mean noise variance plus the variance
-of the draws' means.
+where ``I`` is the mutual information of label and draw.  For real targets the same holds of variances: that
+of the mixture is the mean noise variance plus the variance of the draws' means.
 """
 
 import numpy as np

@@ -1,8 +1,11 @@
 """Sliced Wasserstein distance: the distance of two sets of draws along random directions.
 
-On a line, the Wasserstein distance of order p of two sets of n numbers is that of their sorted values,
-``mean_i |x_(i) - y_(i)|^p``, to the power 1/p.  The sliced distance (Bonneel et al. 2015) takes the mean of
-the p-th powers over directions on the sphere.
+On a line, the Wasserstein distance of order ``p`` of two sets of ``n`` numbers is that of their sorted
+values,
+
+    W_p^p = 1/n sum_i |x_(i) - y_(i)|^p
+
+The sliced distance (Bonneel et al. 2015) takes the mean of the p-th powers over directions on the sphere.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ parameters.
 Step size, length of trajectories and mass are given, found and adapted as for HMC, in the same units, and
 shared by all chains; after burn-in they are fixed.  Statistics of every trajectory are `energy` (minus the
 log density), `log_likelihood` (untempered, over all data), `acceptance` (a probability), `accepted`,
-`divergent` (an energy error above 1000), `step_size` and `trajectory`, the length that was flown.
+`divergent` (an energy error above 1000), `step_size` and `trajectory`, the length that was used.
 
 References: Robnik, Cohn-Gordon & Seljak (2025), Metropolis adjusted microcanonical Hamiltonian Monte Carlo.
 """
@@ -22,7 +22,6 @@ from typing import ClassVar
 from symbayes.engine.method import method
 from symbayes.methods.flown import Flown
 from symbayes.methods.phases import IsokineticTrajectories
-from symbayes.methods.phases.tuned import TunedTrajectories
 
 
 @method
@@ -37,4 +36,4 @@ class AdjustedMCLMC(Flown):
     name: ClassVar[str] = "adjusted-mclmc"
     example: ClassVar[str] = "--trajectory 0.48 --draws 200"
     varies: ClassVar[float] = 0.2
-    flies: ClassVar[type[TunedTrajectories]] = IsokineticTrajectories
+    flies: ClassVar[type[IsokineticTrajectories]] = IsokineticTrajectories

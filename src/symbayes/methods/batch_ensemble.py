@@ -1,12 +1,12 @@
 """BatchEnsemble: members whose kernels differ by rank-one factors.
 
-Every kernel W is shared, and member m multiplies it by a factor for each of its inputs and one for each of
-its outputs, which is the same as multiplying the layer's inputs and outputs:
+Every kernel ``W`` is shared, and member ``m`` multiplies it by a factor for each of its inputs and one for
+each of its outputs, which is the same as multiplying the layer's inputs and outputs:
 
     W_m = W * outer(r_m, s_m)
 
 Biases, gains and the like are each member's own (`methods/phases/sharing.py` has the loss).  Factors begin as
-N(1, spread^2).  Which axes of a parameter face inputs and outputs is read off the network's program.
+``N(1, spread^2)``.  Which axes of a parameter face inputs and outputs is read from the network's program.
 
 Use it for an ensemble with the memory, while it trains, of little more than one network; an epoch costs as
 much as one of an ensemble of so many.  Members are closer to one another than those trained apart.

@@ -1,13 +1,13 @@
 """Monte Carlo dropout: a network trained with dropout predicts with it too.
 
-Each chain trains a network in which what enters its layers is dropped at random (`posterior/dropout.py` says
-what; `methods/phases/train.py` has the loss).  The predictive is the mean over masks z,
+Each chain trains a network in which inputs of its layers are dropped at random (`posterior/dropout.py` says
+which; `methods/phases/train.py` has the loss).  The predictive is the mean over masks ``z``,
 
-    p(y | x) = E_z p(y | f(x; w, z))
+    p(y | x) = E_z[p(y | f(x; w, z))]
 
 A draw is the trained weights and a key, from which its masks follow, so that it can be made again.  Its
-energy is that of the weights without dropout.  A network's own dropout counts, be it a layer or a function of
-a key; one without any gets it in front of its hidden layers.
+energy is that of the weights without dropout.  A network's own dropout counts, whether it is a layer or a
+function of a key; a network without dropout gets it in front of its hidden layers.
 
 Use it for many cheap predictions from one training.  Its spread is set by the rate, not by the amount of
 data: more examples make it no smaller.
@@ -25,14 +25,14 @@ from symbayes.draws.forward import Kind
 from symbayes.engine.method import method
 from symbayes.engine.phase import Phase
 from symbayes.methods.phases.keys import Keys
-from symbayes.methods.training import REMEDY, Training
+from symbayes.methods.training import REMEDY, StoppableTraining
 from symbayes.posterior import Posterior
 from symbayes.posterior.dropout import DroppedNetwork, Mask, with_dropout
 from symbayes.specs import Count, Natural, Share
 
 
 @method
-class MCDropout(Training):
+class MCDropout(StoppableTraining):
     """A network trained with dropout, whose draws are masks (Gal & Ghahramani 2016).
 
     Attributes:
@@ -67,7 +67,7 @@ class MCDropout(Training):
         return with_dropout(posterior, self.dropout, self.mask)
 
     def phases(self, posterior: Posterior) -> tuple[Phase, ...]:
-        return self.training(posterior), Keys(self.draws)
+        return self.stoppable(posterior), Keys(self.draws)
 
     def notes(self, posterior: Posterior) -> list[str]:
         network = self.prepared(posterior).network

@@ -1,10 +1,10 @@
 """An exponential moving average of the weights.
 
-A network is trained, and after every step its weights go into an average that forgets
-(`methods/phases/averaging.py` has the equation); it remembers about 1 / (1 - decay) steps.  Statistics of
+A network is trained, and after every step its weights go into an exponential average
+(`methods/phases/averaging.py` has the equation); it remembers about ``1 / (1 - decay)`` steps.  Statistics of
 normalisers are computed again for the average.
 
-Use it as a matter of course where a learning rate does not fall to zero: it costs one more copy of the
+Use it wherever a learning rate does not fall to zero: it costs one more copy of the
 weights, and nothing in prediction.  With several chains it gives an ensemble of averages.
 
 The statistic of every epoch is `loss`; draws also have `energy` and `log_likelihood`.

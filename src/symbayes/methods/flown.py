@@ -1,9 +1,9 @@
 """Options of samplers whose draws are ends of trajectories, and the phases that they make.
 
-The number of steps is L = ceil(trajectory / e), and the step actually taken is trajectory / L.  During
-burn-in the step size is adapted by dual averaging on the mean acceptance of all chains, which share it.  It
-is pulled towards the step size given, and a trajectory takes at most 16 times the steps of that one (1,024
-where none is given).  After burn-in step size, length and mass are fixed.
+A trajectory of length ``t`` takes ``L = ceil(t / e)`` steps, and the step actually taken is ``t / L``.
+During burn-in the step size is adapted by dual averaging on the mean acceptance of all chains, which share
+it.  It is pulled towards the step size given, and a trajectory takes at most 16 times the steps of that one
+(1,024 where none is given).  After burn-in step size, length and mass are fixed.
 
 Reference: Hoffman & Gelman (2014), The No-U-Turn sampler, section 3.2.
 """

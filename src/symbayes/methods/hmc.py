@@ -8,9 +8,9 @@ exact.  Without arguments it finds its step size; `trajectory="chees"` also tune
 which is worth its burn-in where many draws are asked for, with eight chains or more; `mass="diagonal"` helps
 where parameters have posteriors of very different widths.
 
-The number of leapfrog steps is L = ceil(trajectory / e), and the step actually taken is trajectory / L.  Mind
-the cost of the default trajectory: for the prior N(0, 1), a step of 1e-3 and temperature 1 one draw takes
-1,571 gradients over all data; `symbayes.estimate` tells before the run.
+A trajectory of length ``t`` takes ``L = ceil(t / e)`` leapfrog steps, and the step actually taken is
+``t / L``.  Mind the cost of the default trajectory: for the prior ``N(0, 1)``, a step of 0.001 and
+temperature 1 one draw takes 1,571 gradients over all data; `symbayes.estimate` tells before the run.
 
 During burn-in the step size is adapted by dual averaging on the mean acceptance of all chains, which share
 it.  It is pulled towards the step size given, and a trajectory takes at most 16 times the steps of that one
@@ -20,7 +20,7 @@ draws of another run of HMC takes over what that one found, for options that are
 Statistics of every trajectory are `energy` (minus the log density), `log_likelihood` (untempered, over all
 data), `acceptance` (a probability), `accepted`, `divergent` (an energy error above 1000), `step_size` and
 `kinetic` (the energy of the momentum with which the trajectory ended, or began where it was rejected); where
-something is tuned, also `trajectory`, the length that was flown.
+something is tuned, also `trajectory`, the length that was used.
 
 References: Neal (2011), MCMC using Hamiltonian dynamics; Izmailov et al. (2021), What are Bayesian
 neural network posteriors really like?; Hoffman & Gelman (2014), The No-U-Turn sampler, section 3.2.

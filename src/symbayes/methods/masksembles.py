@@ -2,11 +2,11 @@
 
 All weights are shared.  Every member has masks, drawn once and then fixed, that keep a share of the units of
 each hidden layer (`methods/phases/masks.py` has the weights of a member, `methods/phases/sharing.py` the
-loss).  Between a share of one, which is a single network, and small shares, whose masks hardly overlap, as
-those of an ensemble of small networks do not, the members' likeness can be chosen.
+loss).  The share sets how alike members are: with a share of one there is a single network; with small shares
+the masks hardly overlap, and members are as different as small networks trained apart.
 
-Use it like dropout, with a handful of fixed masks in the place of random ones.  Units that no mask keeps, a
-part (1 - share)^members of all, are idle.  An epoch costs as much as one of an ensemble of so many.
+Use it like dropout, with a handful of fixed masks in place of random ones.  Units that no mask keeps, a part
+``(1 - share)^members`` of all, are idle.  An epoch costs as much as one of an ensemble of as many members.
 
 References: Durasov, Bagautdinov, Baque & Fua (2021), Masksembles for uncertainty estimation.
 """

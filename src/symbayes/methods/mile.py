@@ -6,11 +6,11 @@ the equations).  A start that is given takes the place of the trained members.
 
 Use it for predictions from many modes that are better than an ensemble's at little more cost.  Its draws are
 **biased**: the recipe tunes the step size to an energy variance per weight of 0.1, a thousand times that at
-which microcanonical draws compare with exact ones.  The energy variance is measured again after tuning, told
-at the end of the run, and warned of where it is not what was aimed at.
+which microcanonical draws compare with exact ones.  The energy variance is measured again after tuning and
+reported at the end of the run, with a warning where it is not what was aimed at.
 
-The recipe: 80 % of `burn_in` tune the step size to an energy variance that falls from 0.5 to 0.1 (10 % more
-go on, and collect the spread of positions), 10 % tune the length at a fixed step size; `burn_in` times `thin`
+The recipe: 80 % of `burn_in` tune the step size to an energy variance that falls from 0.5 to 0.1, 10 % more
+also collect the spread of positions, and 10 % tune the length at a fixed step size; `burn_in` times `thin`
 steps in all, 50,000 by default.  The statistic of every epoch is `loss`; those of every draw are as for
 MCLMC.
 

@@ -1,12 +1,12 @@
 """MIMO: one network with several inputs and outputs, whose members share all but its ends.
 
-A network is trained on several examples at once and tells the target of each; it then holds as many members
-as its width has room for (`methods/phases/mixing.py` has the loss, and the weights of a member as an ordinary
-network).
+A network is trained on several examples at once and predicts the target of each; it then holds as many
+members as its width has room for (`methods/phases/mixing.py` has the loss, and the weights of a member as an
+ordinary network).
 
 Use it for an ensemble that trains at about the cost of one network.  Members share the layers between, so
-small networks have room for two or three only.  It takes networks that begin with a matrix product or
-convolution of their input and end with a linear layer.
+small networks have room for two or three only.  The network must begin with a matrix product or convolution
+of its input and end with a linear layer.
 
 The statistic of every epoch is `loss`; draws have `energy` and `log_likelihood`.
 

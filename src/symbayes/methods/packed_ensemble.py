@@ -1,13 +1,13 @@
 """Packed-Ensembles: a network whose units are divided among members.
 
-Every hidden layer is cut into as many groups of units as there are members, and a member uses its own group
-of every layer, and nothing of the others (`methods/phases/masks.py` has the weights of a member,
-`methods/phases/sharing.py` the loss).  Parameters that belong to no unit, as the last bias, every member has
-for itself: members share nothing.  The paper's factor alpha, by which a network is widened so that members
-are not too narrow, is the choice of a wider network.
+Every hidden layer is cut into as many groups of units as there are members.  A member uses its own group of
+every layer, and nothing of the others (`methods/phases/masks.py` has the weights of a member,
+`methods/phases/sharing.py` the loss).  Every member has its own copy of parameters that belong to no unit,
+such as the last bias: members share nothing.  The paper widens a network by a factor alpha so that members
+are not too narrow; here, choose a wider network.
 
-Use it where memory bounds the ensemble: members are narrow networks, stored as weights of the wide one with
-zeros outside their groups.
+Use it where members may be narrow.  They are stored and computed as the wide network with zeros outside of
+their groups, so that a step costs as much as one of so many wide networks, and not the paper's share of it.
 
 References: Laurent et al. (2023), Packed-Ensembles for efficient uncertainty estimation.
 """

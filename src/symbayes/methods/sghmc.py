@@ -1,10 +1,10 @@
 """Stochastic-gradient Hamiltonian Monte Carlo.
 
-Langevin dynamics with a momentum that lasts for about 1 / (1 - m) steps (`methods/phases/diffusion.py` has
-the equation).
+Langevin dynamics with a momentum that lasts for about ``1 / (1 - m)`` steps (`methods/phases/diffusion.py`
+has the equation).
 
-Use it like SGLD, where a gradient over all data is too dear; the momentum carries a chain further for the
-same number of gradients.  At the same learning rate a step is as long as 1 / (1 - m) steps of SGLD.
+Use it like SGLD, where a gradient over all data is too expensive; the momentum carries a chain further for
+the same number of gradients.  At the same learning rate a step is as long as ``1 / (1 - m)`` steps of SGLD.
 
 `burn_in`, `thin` and `cycle` count epochs.  Statistics of every epoch are `loss` (its mean over mini-batches)
 and `rate` (the learning rate); draws also have `energy` (minus the log density) and `log_likelihood`

@@ -1,11 +1,11 @@
 """Stochastic-gradient Langevin dynamics.
 
 Every step follows the gradient of a mini-batch and adds noise (`methods/phases/diffusion.py` has the
-equation, with m = 0).
+equation, with ``m = 0``).
 
-Use it where a gradient over all data is too dear, and where a bias that shrinks with the learning rate is
-acceptable; measure it against HMC on a network that is small enough.  With a cyclical schedule each cycle may
-reach another mode.  SGHMC moves further for the same number of gradients.
+Use it where a gradient over all data is too expensive, and where a bias that shrinks with the learning rate
+is acceptable; measure it against HMC on a network that is small enough.  With a cyclical schedule each cycle
+may reach another mode.  SGHMC moves further for the same number of gradients.
 
 `burn_in`, `thin` and `cycle` count epochs.  Statistics of every epoch are `loss` (its mean over mini-batches)
 and `rate` (the learning rate); draws also have `energy` (minus the log density) and `log_likelihood`

@@ -1,8 +1,8 @@
 """Snapshot ensembles.
 
 One network is trained in cycles.  In each the learning rate falls to zero along a schedule, by default a
-cosine, and at its end the network is kept; then the rate is as large as at first, and the network leaves
-where it was (`methods/phases/schedules.py` has the schedules).
+cosine, and at its end the network is kept; then the rate is as large as at first, and the network
+moves away (`methods/phases/schedules.py` has the schedules).
 
 Use it for an ensemble at the cost of one training: its members are less different than those of a deep
 ensemble, since each begins where the one before ended.  With several chains, every chain has snapshots of

@@ -5,7 +5,7 @@ plus low rank is fitted to the weights at the end of every epoch (`methods/phase
 formula).  Draws are from that Gaussian, with statistics of normalisers computed again for each.
 
 Use it for a spread around one solution at the cost of ordinary training: the epochs of collecting, a pass
-over the data for each draw of a network with batch statistics, and rank + 2 numbers stored for every
+over the data for each draw of a network with batch statistics, and ``rank + 2`` numbers stored for every
 weight.  With several chains it is multi-SWAG: each collects around a mode of its own.  A start that is
 given takes the place of training, so that it goes around a network that is trained already.
 

@@ -6,7 +6,7 @@ epochs of training have brought it (`methods/phases/train.py` has the loss).
 
 Use it for a cheap spread around one mode (or, with more chains, a mixture of one Gaussian for each): an epoch
 costs about as much as two of training, and what is stored is two numbers per weight.  Independent weights
-cannot follow the ridges of a posterior, so it tells too little spread.
+cannot follow the ridges of a posterior, so it underestimates the spread.
 
 Statistics of every epoch of the fit are `elbo`, `loss` and `kl`; every draw has an `elbo` too, and their mean
 over draws is the estimate of the bound on the log evidence.

@@ -1,8 +1,8 @@
-"""Dropout for networks that have none: what enters a layer is dropped at random, where a key is given.
+"""Dropout for networks that have none: inputs of a layer are dropped at random, where a key is given.
 
 Layers are the products that parameters enter (`curvature/products.py` finds them in the program); those that
-see the network's inputs themselves are left as they are.  With a rate p every number is dropped with this
-probability, and what is left is divided by 1 - p.
+see the network's inputs themselves are left as they are.  With a rate ``p`` every number is dropped with this
+probability, and what is left is divided by ``1 - p``.
 
 References: Srivastava et al. (2014), Dropout: a simple way to prevent neural networks from overfitting;
 Tompson et al. (2015), Efficient object localization using convolutional networks (whole channels).

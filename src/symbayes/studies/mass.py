@@ -11,7 +11,9 @@ moves a network there: the pull is the gradient of weight decay along that way,
 
     pull = l |<w, t>|,   t the unit tangent of the orbit towards the minimum,
 
-and beside it stands the noise of mini-batch gradients, the root of their summed variances.
+and beside it stands the noise of mini-batch gradients, the root of their summed variances.  For the same
+reason gradient flow keeps the imbalance |into a unit|^2 - |out of it|^2 of every unit, and weight decay lets
+it fall as exp(-2 l t): what is left of it at the end of training says whether the minimum can be reached.
 
 Reference: Laurent, Aldea & Franchi (2024), A symmetry-aware exploration of Bayesian neural network
 posteriors.
@@ -20,6 +22,7 @@ posteriors.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -33,6 +36,7 @@ from symbayes.draws import Draws
 from symbayes.engine import Opened
 from symbayes.methods import CheckpointEnsemble
 from symbayes.posterior import Posterior, likelihoods, priors
+from symbayes.posterior.posterior import Precision
 from symbayes.report import figures
 from symbayes.report.contents import Figure, Table
 from symbayes.studies.desk import Desk
@@ -62,6 +66,11 @@ class Profiles(Part):
     hidden: tuple[int, ...]
     decays: tuple[float, ...]
     training: CheckpointEnsemble
+    precision: Precision = "float32"
+
+    @property
+    def of(self) -> str:
+        return self.data.partition(":")[0]
 
     def work(self, desk: Desk) -> Found:
         dataset = data.load(self.data)
@@ -70,14 +79,19 @@ class Profiles(Part):
         for decay in self.decays:
             scale = float((decay * len(dataset.train)) ** -0.5)
             posterior = Posterior(
-                network, likelihoods.Categorical(), priors.Normal(scale=scale), dataset.train
+                network,
+                likelihoods.Categorical(),
+                priors.Normal(scale=scale),
+                dataset.train,
+                precision=self.precision,
             )
-            run = desk.run(f"decay-{decay:g}", self.training, posterior, dataset)
+            run = desk.run(f"{self.of}/decay-{decay:g}", self.training, posterior, dataset)
             desk.tell(f"weight decay {decay:g}: the lightest copy of every network")
             found[f"{decay:g}"] = profile(run, posterior, decay, self.training.batch)
         first = self.training.epochs - (self.training.draws - 1) * self.training.thin
         epochs = [first + number * self.training.thin for number in range(self.training.draws)]
-        return {"epochs": epochs, "chains": self.training.chains, "decays": found}
+        time = training_time(self.training, len(dataset.train))
+        return {"epochs": epochs, "chains": self.training.chains, "time": time, "decays": found}
 
     def answer(self, found: Found) -> str:
         last = {decay: one["ratio"][-1] for decay, one in found["decays"].items()}
@@ -91,7 +105,10 @@ class Profiles(Part):
         return (
             f"{ends} within {NEAR:.0%} of the lightest copy: they weigh {last[lightest]:.3f} times the "
             f"minimum at weight decay {lightest} and {last[heaviest]:.3f} times at {heaviest}. The pull "
-            f"towards it is at most {share:.2g} times the noise of mini-batch gradients."
+            f"towards it is at most {share:.2g} times the noise of mini-batch gradients; in so long a "
+            f"training it alone leaves {left(lightest, found['time']):.0%} and "
+            f"{left(heaviest, found['time']):.0%} of the imbalance between weights into a unit and out of "
+            "it."
         )
 
     def show(self, found: Found) -> list[Table | Figure]:
@@ -106,11 +123,11 @@ class Profiles(Part):
             f"weight decay {d}": (epochs, np.array(one["pull"]) / np.array(one["noise"]))
             for d, one in decays.items()
         }
+        columns = ["weight decay", "mass", "minimum", "ratio", "distance", "pull", "noise", "left"]
         rows: list[Any] = [
-            [d, *(one[name][-1] for name in ("mass", "minimum", "ratio", "distance", "pull", "noise"))]
+            [d, *(one[name][-1] for name in columns[1:-1]), left(d, found["time"])]
             for d, one in decays.items()
         ]
-        columns = ["weight decay", "mass", "minimum", "ratio", "distance", "pull", "noise"]
         return [
             figures.curves(
                 mass, "epoch", "summed squares", "Mass and its minimum", "Means over networks.", log_y=True
@@ -136,10 +153,24 @@ class Profiles(Part):
                 columns,
                 rows,
                 f"At the end of training, means over {found['chains']} networks. The distance is that "
-                "between the weights and those of the lightest copy, over the norm of the weights.",
+                "between the weights and those of the lightest copy, over the norm of the weights; left is "
+                "what weight decay alone leaves of the imbalance, exp(-2 l T), T the sum of the steps.",
                 dict.fromkeys(columns[1:], ".4g"),
             ),
         ]
+
+
+def training_time(method: CheckpointEnsemble, examples: int) -> float:
+    """The sum T of the steps of a training by stochastic gradients with momentum and a cosine schedule."""
+    return 0.5 * method.learning_rate * method.epochs * (examples // method.batch) / (1 - method.momentum)
+
+
+def left(decay: str, time: float) -> float:
+    """The share of |into a unit|^2 - |out of it|^2 that weight decay leaves after a time T: exp(-2 l T).
+
+    Without weight decay, gradient flow conserves it: the loss is the same along the orbit.
+    """
+    return math.exp(-2 * float(decay) * time)
 
 
 def profile(run: Opened, posterior: Posterior, decay: float, batch: int) -> dict[str, list[float]]:
@@ -227,18 +258,19 @@ class Mass(Study):
 
         if self.preset == "tiny":
             method = trained(epochs=3, draws=2, thin=1, chains=2, batch=32, learning_rate=0.05)
-            return {
-                "profiles": Profiles("digits:examples=64,test_examples=40", (2,), (3,), (1e-3, 1e-1), method)
-            }
-        if self.preset == "quick":
+            every = [Profiles("digits:examples=64,test_examples=40", (2,), (3,), (1e-3, 1e-1), method)]
+        elif self.preset == "quick":
             method = trained(epochs=60, draws=10, thin=6, chains=2, batch=100, learning_rate=0.05)
-            return {"profiles": Profiles("digits", (8, 16), (32,), (1e-4, 1e-3, 1e-2), method)}
-        method = trained(epochs=90, draws=18, thin=5, chains=4, batch=500, learning_rate=0.1)
-        return {
-            "profiles": Profiles(
-                "fashion-mnist:validation=0", (16, 32), (128,), (1e-5, 1e-4, 5e-4, 1e-3, 5e-3), method
-            )
-        }
+            every = [Profiles("digits", (8, 16), (32,), (1e-4, 1e-3, 1e-2), method)]
+        else:
+            method = trained(epochs=60, draws=12, thin=5, chains=4, batch=500, learning_rate=0.1)
+            decays = (1e-5, 1e-4, 5e-4, 1e-3, 5e-3)
+            every = [
+                Profiles(f"{name}:validation=0", (16, 32), (128,), decays, method, "tf32")
+                for name in ("fashion-mnist", "cifar10")
+            ]
+        return {f"{part.of}.profiles": part for part in every}
 
     def answer(self, found: Mapping[str, Found]) -> str:
-        return self.parts()["profiles"].answer(found["profiles"]) if "profiles" in found else ""
+        done = [(part.of, part.answer(found[name])) for name, part in self.parts().items() if name in found]
+        return " ".join(words if len(done) == 1 else f"{of}: {words}" for of, words in done)

@@ -1,17 +1,17 @@
-"""Sets of classes and intervals that hold the target with a stated probability.
+"""Conformal prediction: sets of classes and intervals that hold the target with a stated probability.
 
-On n validation examples every true target gets a score s that is high where it was not expected; the
-threshold is the ``ceil((n + 1) level)``-th smallest of them, and infinite if there are fewer.  What scores
-at most the threshold is in the set.  If validation and test examples are exchangeable, a set holds its
-target with probability at least `level`, and at most ``level + 1 / (n + 1)`` where scores are distinct.
+On ``n`` validation examples every true target gets a score ``s`` that is high where it was not expected.  The
+threshold is the ``ceil((n + 1) level)``-th smallest of them, and infinite if there are fewer.  What scores at
+most the threshold is in the set.  If validation and test examples are exchangeable, a set holds its target
+with probability at least `level`, and at most ``level + 1 / (n + 1)`` where scores are distinct.
 
-    threshold:   s = 1 - p_y                                                   (Sadinle et al. 2019)
-    APS:         s = sum of all p_k that are at least p_y                      (Romano et al. 2020)
-    RAPS:        s = that + weight * max(0, rank of y - free)                  (Angelopoulos et al. 2021)
-    intervals:   s = max(lower - y, y - upper); they are widened by it         (Romano et al. 2019)
+    threshold:    s = 1 - p_y                                       (Sadinle et al. 2019)
+    APS:          s = sum of all p_k that are at least p_y          (Romano et al. 2020)
+    RAPS:         s = that + weight max(0, rank of y - free)        (Angelopoulos et al. 2021)
+    intervals:    s = max(lower - y, y - upper)                     (Romano et al. 2019)
 
-A set always has the most probable class, so that none is empty.  Of equal probabilities the first class
-comes first.
+Intervals are widened by their threshold.  A set always has the most probable class, so that none is empty.
+Of equal probabilities the first class comes first.
 """
 
 from __future__ import annotations

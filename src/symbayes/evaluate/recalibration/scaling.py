@@ -2,14 +2,16 @@
 
     q = softmax(A log p + b)
 
-    temperature:   A = I / T,        b = 0        (Guo et al. 2017)
-    vector:        A diagonal,       b free       (Guo et al. 2017)
-    Dirichlet:     A and b free                   (Kull et al. 2019)
+The maps differ in what is free:
 
-The logarithms of a single network's probabilities are its logits but for a constant, which changes nothing
-in the first; of many draws the mean probabilities are taken, so that the whole predictive is calibrated and
-not each draw (Rahaman and Thiery 2021: Uncertainty quantification and deep ensembles).  The fit is convex.
-A penalty ``penalty / 2 (sum (A - I)^2 + sum b^2)``, a tenth of it on the diagonal of Dirichlet scaling,
+    temperature:    A = I / T,        b = 0        (Guo et al. 2017)
+    vector:         A diagonal,       b free       (Guo et al. 2017)
+    Dirichlet:      A free,           b free       (Kull et al. 2019)
+
+The logarithms of a single network's probabilities are its logits but for a constant, which changes nothing in
+the first; of many draws the mean probabilities are taken, so that the whole predictive is calibrated and not
+each draw (Rahaman and Thiery 2021: Uncertainty quantification and deep ensembles).  The fit is convex.  A
+penalty ``r/2 (|A - I|^2 + |b|^2)`` with a small ``r``, a tenth of it on the diagonal of Dirichlet scaling,
 keeps the last two finite where labels can be told without error.
 """
 

@@ -1,13 +1,13 @@
 """Step-size adaptation by dual averaging.
 
-After each trial with acceptance a_t, for the target acceptance delta,
+After trial ``t`` with acceptance ``a_t``, for the target acceptance ``delta``,
 
-    h_t        = (1 - 1/(t + t0)) h_{t-1} + (delta - a_t)/(t + t0)
-    log e_t    = log e_0 - sqrt(t)/gamma h_t
-    log e'_t   = t^-kappa log e_t + (1 - t^-kappa) log e'_{t-1}
+    h_t = (1 - 1/(t + t0)) h_{t-1} + (delta - a_t)/(t + t0)
+    log e_t = log e_0 - sqrt(t)/gamma h_t
+    log e'_t = t^-kappa log e_t + (1 - t^-kappa) log e'_{t-1}
 
-Trials use e_t; when adaptation ends, e' is the step size.  The pull is towards the step size that was
-given, not towards ten times it: a user's first guess is better than none.
+Trials use the step size ``e_t``; when adaptation ends, ``e'_t`` is the step size.  The pull is towards the
+step size that was given, not towards ten times it: a user's first guess is better than none.
 
 Reference: Hoffman & Gelman (2014), The No-U-Turn sampler, section 3.2.
 """

@@ -1,12 +1,13 @@
 """Averages of the weights along training.
 
-With w the weights after the n-th step or epoch, their average w' is followed by
+With ``w`` the weights after step or epoch ``n``, their average ``w'`` follows
 
     w' <- w' + a_n (w - w'),    a_n = 1 / n                  for equal weights
                                 a_n = (1 - d) / (1 - d^n)    for weights that fall by d into the past
 
-The second is an exponential moving average without its bias towards the beginning.  Nothing of it goes back
-into training.  Statistics of normalisers are not averaged, but computed again for the averaged weights.
+The second form is an exponential moving average without its bias towards the beginning.  The average does not
+influence training.  The statistics of normalisers are not averaged, but computed again for the averaged
+weights.
 """
 
 from __future__ import annotations

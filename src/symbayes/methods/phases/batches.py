@@ -1,10 +1,10 @@
 """Statistics of normalisers from one mini-batch for every draw.
 
-With w the weights, which stay, draw n has the statistics
+All draws have the same weights ``w``.  Draw ``n`` has the statistics
 
-    b_n = mean and variance, at every normaliser of the network w, over a mini-batch B_n
+    b_n = mean and variance at every normaliser of the network w, over a mini-batch B_n
 
-of examples drawn evenly from the training data, each at most once.
+of examples that are drawn evenly from the training data, each at most once.
 """
 
 from __future__ import annotations

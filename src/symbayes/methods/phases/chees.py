@@ -1,13 +1,13 @@
-"""The length of a trajectory that changes the estimator of the squared distance from the mean most: ChEES.
+"""The trajectory length that changes the estimator of the squared distance from the mean most: ChEES.
 
-With w the begin and w' the end of a trajectory, p' its last momentum, t its length, and means over chains
-weighted by the acceptance probability, the derivative of 1/4 E[(|w' - E w'|^2 - |w - E w|^2)^2] in log length
-is
+With ``w`` the beginning and ``w'`` the end of a trajectory, ``p'`` its last momentum, ``t`` its length, and
+means over chains weighted by the acceptance probability, the derivative of
+``1/4 E[(|w' - E w'|^2 - |w - E w|^2)^2]`` in the logarithm of the length is
 
     g = E[(|w' - E w'|^2 - |w - E w|^2) <w' - E w', p'> t]
 
-and log length follows Adam with beta1 = 0, beta2 = 0.95 and a rate that falls from 0.3 to 0.025.  When
-adaptation ends, the length is an average over its later part.
+The logarithm of the length follows Adam with ``beta_1 = 0``, ``beta_2 = 0.95`` and a rate that falls from 0.3
+to 0.025.  When adaptation ends, the length is an average over its later part.
 
 Reference: Hoffman, Radul & Sountsov (2021), An adaptive-MCMC scheme for setting trajectory lengths in
 Hamiltonian Monte Carlo.

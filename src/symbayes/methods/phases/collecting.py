@@ -1,17 +1,17 @@
-"""Mean, variances and deviations of the weights along training: a Gaussian of diagonal plus low rank.
+"""A Gaussian of diagonal plus low rank, from the weights along training.
 
-At the end of every epoch the weights w are collected.  With w' the mean of the n so far, this one among
-them,
+At the end of every epoch the weights ``w`` are collected.  ``w'`` is the mean of the ``n`` weights so far,
+the last included.  ``D`` has the deviations ``w - w'`` of the last ``K`` epochs as columns, and the variances
+are over all epochs:
 
-    D  keeps  w - w'                   of the last K epochs
-    s2 = mean of w^2 - w'^2            of all of them
+    s^2 = 1/n sum_i w_i^2 - w'^2
 
-and when the phase ends, the law of the weights is fitted as
+When the phase ends, the distribution of the weights is
 
-    N(w', diag(s2) / 2 + D D' / (2 (K - 1)))
+    N(w', diag(s^2) / 2 + D D^T / (2 (K - 1)))
 
-so that a draw is ``w' + sqrt(s2 / 2) z1 + D z2 / sqrt(2 (K - 1))``.  K is the number of deviations
-collected, where there were fewer epochs than asked for.
+so a draw is ``w' + s z_1 / sqrt(2) + D z_2 / sqrt(2 (K - 1))`` with standard normal ``z_1`` and ``z_2``.
+``K`` is the number of deviations that were collected, where there were fewer epochs than asked for.
 """
 
 from __future__ import annotations

@@ -1,24 +1,25 @@
 """Langevin dynamics by mini-batches, with or without a momentum.
 
-With U(w) = -T log density, its estimate from a mini-batch, the temperature T, N examples, the rate e =
-learning_rate / N and a momentum m, every step is
+``U(w)`` is minus the temperature ``T`` times the log density, estimated from a mini-batch.  With ``N``
+examples, the rate ``e``, which is the learning rate divided by ``N``, and a momentum ``m``, every step is
 
     v <- m v - e G grad U(w) + N(0, 2 (1 - m) e G T),   w <- w + v
 
-There is no accept step: at a finite rate the draws follow a law near the posterior, not the posterior itself.
-For a Gaussian with precision A (of the log density), gradients over all data and G = I, that law has the mean
-of the posterior and the covariance (A (I - e T A / (2 (1 + m))))^-1.  A unit is an epoch, in an order of its
-own.
+There is no accept step: at a finite rate the draws follow a distribution near the posterior, not the
+posterior itself.  For a Gaussian with precision ``A`` (of the log density), gradients over all data and
+``G = I``, that distribution has the mean of the posterior and the covariance
+``(A (I - e T A / (2 (1 + m))))^-1``.  A unit is an epoch, in an order of its own.
 
-The preconditioner G is one, or in the style of RMSprop: with r the root of a running mean of squared
-gradients, r' its mean over all weights and l = 0.1,
+The preconditioner ``G`` is one, or in the style of RMSprop: with ``r`` the root of a running mean of squared
+gradients, ``r'`` its mean over all weights and ``l = 0.1``,
 
     G = (1 + l) r' / (r + l r')
 
 Each chain has its own, adapted during burn-in and then frozen, since a changing one needs a correction term.
 
-The rate is constant, or falls with the epoch t of the run as (1 + t / t0)^-0.55, or goes through cycles of c
-epochs as (1 + cos(pi t / c)) / 2.  In the first part of a cycle there is no noise; draws come from the rest.
+The rate is constant, or falls with the epoch ``t`` of the run as ``(1 + t / t0)^-0.55``, or goes through
+cycles of ``c`` epochs as ``(1 + cos(pi t / c)) / 2``.  The first part of a cycle has no noise; draws come
+from the rest.
 
 References: Welling & Teh (2011), Bayesian learning via stochastic gradient Langevin dynamics; Chen, Fox &
 Guestrin (2014), Stochastic gradient Hamiltonian Monte Carlo; Li et al. (2016), Preconditioned stochastic

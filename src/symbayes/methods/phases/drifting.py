@@ -1,17 +1,22 @@
 """How a microcanonical chain tunes itself: its first step, its step size, and the length of its memory.
 
-The first step size is doubled until the energy error D of one step exceeds what is aimed at.  Then tuning has
-three stages, for d weights and the energy variance per weight V that is aimed at.  In the first two, with x =
-D^2 / (d V) + 1e-8 and the weight v = exp(-(log x / 9)^2 / 2), the step size is e = (A / B)^(-1/6) for the
-running sums A <- c A + v x / e^6 and B <- c B + v with a memory of 100 steps, c = 99/101.  A step that is not
-finite is taken back, and the step size never exceeds 0.8 of that one again.  In the second, positions are
-collected, and then L = sqrt(sum of their variances).  The third has a fixed step size, 0.9 times the
-geometric mean of those of the second: a single one is as noisy as its hundred steps, and energy errors come
-in rare bursts, the more the closer a step is to the largest stable one, which a hundred steps seldom see.  It
-measures V again; where that is above the aim, draws are made with the step size (aim / V)^(1/6) times as
-large, but no smaller than 0.75 times.  And L = 0.4 e t, where t is the mean over weights of steps per
-effective draw, from the variance of batch means; batches that are not several times as long as t tell too
-small a one, and L is then not made smaller.
+The first step size is doubled as long as the energy error ``D`` of one step is not above what is aimed at.
+Then tuning has three stages.  The first two tune the step size for ``d`` weights and an energy variance per
+weight ``V`` that is aimed at, from running sums with a memory of 100 steps, ``c = 99/101``:
+
+    e = (A / B)^(-1/6),    A <- c A + v x / e^6,    B <- c B + v
+    x = D^2 / (d V) + 10^-8,    v = exp(-(log x / 9)^2 / 2)
+
+A step that is not finite is taken back, and the step size never exceeds 0.8 of that one again.  The second
+stage also collects positions; at its end ``L`` is the root of the sum of their variances.
+
+In the third stage the step size is fixed at 0.9 times the geometric mean of those of the second: a single one
+is as noisy as its hundred steps, and energy errors come in rare bursts, the more the closer a step is to the
+largest stable one, which a hundred steps seldom see.  The energy variance is measured again; where that is
+above the aim, draws are made with a smaller step size, by the sixth root of how much it is above, and no
+smaller than 0.75 times.  And ``L = 0.4 e t``, where ``t`` is the mean over weights of steps per effective
+draw, from the variance of batch means; batches that are not several times as long as ``t`` tell too small a
+one, and ``L`` is then not made smaller.
 
 References: Robnik & Seljak (2024), Fluctuation without dissipation: microcanonical Langevin Monte Carlo;
 Sommer et al. (2025), Microcanonical Langevin ensembles.

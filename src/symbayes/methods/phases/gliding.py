@@ -1,10 +1,12 @@
 """Isokinetic trajectories: a velocity in a fresh direction, isokinetic steps, and an exact accept step.
 
-With the changes D of the kinetic energy over the steps of a trajectory (`isokinetic.py` has the step), its
-end is accepted with probability min(1, exp(log p(w) - log p(w0) - sum D)), else the old draw is repeated.
+``D_i`` is the change of the kinetic energy in step ``i`` of a trajectory (`isokinetic.py` has the step).  The
+end ``w`` of a trajectory from ``w0`` is accepted with probability
 
-Steps and lengths are those of HMC: a step of size e moves d parameters by e sqrt(d), as far as a momentum of
-N(0, I) would.
+    min(1, exp(log p(w) - log p(w0) - sum_i D_i))
+
+and otherwise the old draw is repeated.  Steps and lengths are those of HMC: a step of size ``e`` moves ``d``
+parameters by ``e sqrt(d)``, as far as a momentum of ``N(0, I)`` would.
 
 Reference: Robnik, Cohn-Gordon & Seljak (2025), Metropolis adjusted microcanonical Hamiltonian Monte Carlo.
 """

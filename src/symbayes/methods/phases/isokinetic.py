@@ -1,17 +1,18 @@
 """Isokinetic dynamics: a velocity of length one that the gradient turns, but does not make faster.
 
-With the gradient g of the log density of d parameters, and c = e |g| / (d - 1), a velocity u is turned for a
-time e by
+With the gradient ``g`` of the log density of ``d`` parameters, its direction ``n = g/|g|`` and
+``c = e |g| / (d - 1)``, a velocity ``u`` is turned for a time ``e`` by
 
-    u <- 2 exp(-c) u + (1 - exp(-c)) (1 + exp(-c) + <u, g/|g|> (1 - exp(-c))) g/|g|,   scaled to length one
+    u <- 2 exp(-c) u + (1 - exp(-c)) (1 + exp(-c) + <u, n> (1 - exp(-c))) n,   scaled to length one
 
 which changes the kinetic energy by
 
-    (d - 1) (c - log 2 + log(1 + <u, g/|g|> + (1 - <u, g/|g|>) exp(-2c)))
+    (d - 1) (c - log 2 + log(1 + <u, n> + (1 - <u, n>) exp(-2 c)))
 
-A step of size e is the one of McLachlan: turn for a e, move by e/2 u, turn for (1 - 2a) e, move by e/2 u,
-turn for a e, with a = 0.1931833.  It takes two gradients, and its energy error is the change of the kinetic
-energy minus that of the log density.  Where parameters have scales s, the dynamics is that of w / s.
+A step of size ``e`` is the one of McLachlan: turn for ``a e``, move by ``e/2 u``, turn for ``(1 - 2 a) e``,
+move by ``e/2 u``, turn for ``a e``, with ``a = 0.1931833``.  It takes two gradients, and its energy error is
+the change of the kinetic energy minus that of the log density.  Where parameters have scales ``s``, the
+dynamics is that of ``w / s``.
 
 References: Robnik, De Luca, Silverstein & Seljak (2023), Microcanonical Hamiltonian Monte Carlo; Robnik &
 Seljak (2024), Fluctuation without dissipation: microcanonical Langevin Monte Carlo; McLachlan (1995), On the

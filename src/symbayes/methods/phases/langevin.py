@@ -1,10 +1,10 @@
 """Langevin proposals over all data, each accepted or rejected exactly.
 
-With U(w) = -log density and step size e, every step proposes
+With ``U(w)`` minus the log density and step size ``e``, every step proposes
 
     w' = w - e^2/2 grad U(w) + e z,   z ~ N(0, I)
 
-which is one leapfrog step with the momentum z, and is accepted as such.  A unit is `thin` steps.
+This is one leapfrog step with the momentum ``z``, and is accepted as such.  A unit is `thin` steps.
 
 Reference: Besag (1994), Comments on "Representations of knowledge in complex systems"; Roberts & Rosenthal
 (1998), Optimal scaling of discrete approximations to Langevin diffusions.

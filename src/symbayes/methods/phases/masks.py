@@ -1,12 +1,13 @@
 """Masks over the units of a network: members that each use some of them.
 
-The units of a layer are what can be reordered without changing the network's function; the symmetries found
-in its program tell which entries of which parameters belong to a unit, behind flattening and residual
-connections too.  Member m keeps the units that its masks b_m have ones for:
+The units of a layer are what can be reordered without changing the network's function.  The symmetries found
+in the network's program tell which entries of which parameters belong to a unit, behind flattening and
+residual connections too.  Member ``m`` keeps the units for which its masks ``b_m`` are one.  Entry ``i`` of a
+parameter, which belongs to the units ``u_1(i), u_2(i), ...`` along its axes, becomes
 
-    w_m = w * product over axes of b_m[unit of the entry]
+    w_{m,i} = w_i b_m(u_1(i)) b_m(u_2(i)) ...
 
-so that units which it does not keep neither get nor give anything.
+so units that a member does not keep neither receive nor send anything.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The scale of every parameter, which takes the place of a diagonal mass.
 
-Trajectories are those of the whitened parameters w / s.  The scales s are the prior's standard deviations, or
-standard deviations estimated from where all chains have been.  With n positions and their variance v, and the
-prior's deviation p,
+Trajectories are those of the whitened parameters ``w / s``.  The scales ``s`` are the prior's standard
+deviations, or standard deviations estimated from where all chains have been.  With ``n`` positions and their
+variance ``v``, and the prior's deviation ``p``,
 
     s^2 = (n v + 5 * 0.001 p^2) / (n + 5)
 

@@ -1,11 +1,14 @@
 """Microcanonical Langevin dynamics, without an accept step.
 
-Every step of size e is an isokinetic step (`isokinetic.py`) after which the velocity partly forgets its
-direction: u <- (u + n z) / |u + n z| with z ~ N(0, I) and n = sqrt((exp(2 e / L) - 1) / d), d the number of
-weights.  The law of the draws is off by an amount that follows from the energy error D of a step: V = var(D)
-/ d, the energy variance per weight, is what the step size is tuned to, and what is measured again after
-tuning.  Every chain tunes itself in three stages (`drifting.py`); a run that starts from draws of another of
-the same method begins with the geometric means of what its chains had found.
+Every step of size ``e`` is an isokinetic step (`isokinetic.py` has it), after which the velocity ``u`` partly
+forgets its direction over the length ``L``: with ``d`` weights,
+
+    u <- (u + n z) / |u + n z|,    z ~ N(0, I),    n = sqrt((exp(2 e / L) - 1) / d)
+
+The bias of the draws follows from the energy error ``D`` of a step.  The step size is tuned to an energy
+variance per weight ``V = var(D) / d``, which is measured again after tuning.  Every chain tunes itself
+(`drifting.py` has the stages); a run that starts from draws of another of the same method begins with the
+geometric means of what its chains had found.
 
 Reference: Robnik & Seljak (2024), Fluctuation without dissipation: microcanonical Langevin Monte Carlo.
 """

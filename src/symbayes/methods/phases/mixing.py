@@ -1,15 +1,16 @@
 """Networks with several inputs and outputs, one pair for each member.
 
-The first layer has a kernel V_j, and the last a kernel and bias h_j, for each of M members; all between is
-shared.  In training the network sees M examples side by side, member j those of the mini-batch in an order
-p_j of its own, and each has its own output: with o_j(x_1, ..., x_M) the output of member j, it minimises
+The first layer has a kernel ``V_j``, and the last a kernel and bias ``h_j``, for each of ``M`` members; all
+layers between are shared.  In training the network sees ``M`` examples side by side.  Member ``j`` sees those
+of the mini-batch in an order ``p_j`` of its own, and has an output ``o_j(x_1, ..., x_M)`` of its own.  The
+network minimises
 
-    1/M sum_j [ - 1/B sum_{i in batch} log p(y_p_j(i) | o_j(x_p_1(i), ..., x_p_M(i))) ] - 1/N log prior
+    1/M sum_j [ - 1/B sum_{i in batch} log p(y_{p_j(i)} | o_j(x_{p_1(i)}, ..., x_{p_M(i)})) ] - 1/N log prior
 
-where the prior is the mean over members of that of the shared weights with sqrt(M) V_j and h_j, so that the
-sum of the V_j has the prior of the network's own first kernel.  To predict, all members see the same input,
-which makes member j the ordinary network with first kernel sum_j V_j and last layer h_j: a draw.  Statistics
-of normalisers are computed again for it.
+where the prior is the mean over members of that of the shared weights with ``sqrt(M) V_j`` and ``h_j``, so
+that ``sum_j V_j`` has the prior of the network's own first kernel.  To predict, all members see the same
+input.  This makes member ``j`` the ordinary network with first kernel ``sum_j V_j`` and last layer ``h_j``: a
+draw.  Statistics of normalisers are computed again for it.
 
 Reference: Havasi et al. (2021), Training independent subnetworks for robust prediction.
 """

@@ -1,12 +1,13 @@
-"""What samplers with an exact accept step have in common: where a chain rests, and what decides on its next
-place.
+"""What samplers with an exact accept step share: the place of a chain, and the decision on its next place.
 
-With U(w) = -log density and momentum p ~ N(0, I), a proposal that is a volume-preserving and reversible map
-of (w, p) is accepted with probability min(1, exp(U(w0) + |p0|^2/2 - U(w) - |p|^2/2)).  The energies'
-difference is summed from element-wise differences: totals of a large network do not fit float32.
+With ``U(w)`` minus the log density and momentum ``p ~ N(0, I)``, a proposal that is a volume-preserving and
+reversible map of ``(w, p)`` is accepted with probability ``min(1, exp(U(w0) + |p0|^2/2 - U(w) - |p|^2/2))``.
+The difference of the energies is summed from element-wise differences: totals of a large network do not fit
+float32.
 
-Where the prior has one standard deviation, every parameter takes the same step e.  Where its parameters have
-different ones, s, the dynamics is that of the whitened parameters w / s: w takes the step e s, and so does p.
+Where the prior has one standard deviation, every parameter takes the same step ``e``.  Where its parameters
+have different ones, ``s``, the dynamics is that of the whitened parameters ``w / s``: ``w`` takes the step
+``e s``, and so does ``p``.
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
 """How the learning rate changes in the course of training.
 
-With t from 0 to 1 the part of the training that is done, what is left of the rate falls from 1 to a floor f:
+``t`` is the share of the training that is done, from 0 to 1.  The learning rate is multiplied by a factor
+that falls from 1 to a floor ``f``:
 
     constant   1
     linear     1 - (1 - f) t
     cosine     f + (1 - f) (1 + cos(pi t)) / 2
     step       1, from t = 1/2 on 0.1, and from t = 3/4 on 0.01, at least f
 
-A warm-up is a first part of the training in which the rate rises linearly from zero; t then counts from its
-end on.  In cycles, all of it begins again.
+A warm-up is a first part of the training in which the rate rises linearly from zero; ``t`` then counts from
+its end.  With cycles, all of this begins again in every cycle.
 
 References: Loshchilov & Hutter (2017), SGDR: stochastic gradient descent with warm restarts; He et al.
 (2016), Deep residual learning for image recognition.

@@ -1,15 +1,16 @@
 """Networks that share weights, trained together.
 
-The weights of member m are a function of what all members share, what is its own, and what is fixed:
+The weights of member ``m`` are a function of what all members share, what is its own, and what is fixed:
 
     w_m = f(shared, own_m, fixed_m)
 
-All M of them minimise, by mini-batches of B out of N examples, the mean over members of the loss of training,
+All ``M`` members minimise, by mini-batches of ``B`` out of ``N`` examples, the mean over members of the loss
+of training,
 
     1/M sum_m [ - 1/B sum_{i in batch} log p(y_i | w_m) - 1/N log p(w_m) ]
 
 so prior and likelihood are those of each member's own weights.  Every member has its own statistics of
-normalisers.  After training, members are ordinary networks: a chain has M draws.  A unit is an epoch; its
+normalisers.  After training, members are ordinary networks: a chain has ``M`` draws.  A unit is an epoch; its
 statistic is `loss`, the mean over members and mini-batches.
 
 Reference: Wen, Tran & Ba (2020), BatchEnsemble: an alternative approach to efficient ensemble and lifelong

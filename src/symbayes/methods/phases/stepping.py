@@ -1,9 +1,9 @@
 """A step size that all chains share: found by trial where none is given, then adapted to an acceptance.
 
-The first step size is found from one leapfrog step of every chain, with the energy error D: it is doubled (or
-halved) until the mean of exp(-|D|) falls below (rises above) one half.  An energy that falls counts as much
-as one that rises, since chains that begin far from the posterior accept any step downhill.  Dual averaging
-goes on from there (`adaptation.py`).
+The first step size is found from one leapfrog step of every chain, with the energy error ``D``: it is doubled
+(or halved) until the mean of ``exp(-|D|)`` falls below (rises above) one half.  An energy that falls counts
+as much as one that rises, since chains that begin far from the posterior accept any step downhill.  Dual
+averaging continues from there (`adaptation.py` has the equations).
 
 Reference: Hoffman & Gelman (2014), The No-U-Turn sampler, section 3.2.
 """

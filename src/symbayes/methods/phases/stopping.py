@@ -1,8 +1,8 @@
-"""Training that stops where validation data say so.
+"""Training that stops early, by the loss on validation data.
 
-At the end of every epoch the mean negative log likelihood of the validation data is measured, in
-evaluation.  A chain that has not reached a lower one for `patience` epochs stops: it takes no more steps
-while others go on. What is left of a chain, stopped or not, are the variables with the lowest.
+At the end of every epoch the mean negative log likelihood of the validation data is measured, in evaluation
+mode.  A chain that has not reached a lower one for `patience` epochs stops: it takes no more steps while
+others continue.  The result of a chain, stopped or not, is the variables with the lowest validation loss.
 
 Reference: Prechelt (1998), Early stopping - but when?
 """

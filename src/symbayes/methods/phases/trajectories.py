@@ -1,15 +1,23 @@
 """Hamiltonian trajectories: a fresh momentum, leapfrog steps, and an exact accept step.
 
-With U(w) = -log density, momentum p ~ N(0, I) and step size e,
+With ``U(w)`` minus the log density, momentum ``p ~ N(0, I)`` and step size ``e``, each of ``L`` leapfrog
+steps is
 
-    p <- p - e/2 grad U(w);   L times: w <- w + e p, p <- p - e grad U(w);   p <- p + e/2 grad U(w)
+    p <- p - e/2 grad U(w)
+    w <- w + e p
+    p <- p - e/2 grad U(w)
 
-and the end is accepted with probability min(1, exp(U(w0) + |p0|^2/2 - U(w) - |p|^2/2)), else the old draw is
-repeated.  The energies' difference is summed from element-wise differences: totals of a large network do not
-fit float32.
+where the last half step of the momentum and the first of the next step share one gradient.  The end is
+accepted with probability
 
-Where the prior has one standard deviation, every parameter takes the same step e.  Where its parameters have
-different ones, s, the dynamics is that of the whitened parameters w / s: w takes the step e s, and so does p.
+    min(1, exp(U(w0) + |p0|^2/2 - U(w) - |p|^2/2))
+
+and otherwise the old draw is repeated.  The difference of the energies is summed from element-wise
+differences: totals of a large network do not fit float32.
+
+Where the prior has one standard deviation, every parameter takes the same step ``e``.  Where its parameters
+have different ones, ``s``, the dynamics is that of the whitened parameters ``w / s``: ``w`` takes the step
+``e s``, and so does ``p``.
 
 Reference: Neal (2011), MCMC using Hamiltonian dynamics.
 """

@@ -1,18 +1,19 @@
-"""Trajectories that end where they turn back: the no-U-turn sampler, one leaf of its tree at a time.
+"""The no-U-turn sampler: trajectories that end where they turn back, one leaf of a binary tree at a time.
 
-From a fresh momentum p ~ N(0, I) a trajectory is doubled forwards or backwards in time, at random, by
-leapfrog steps of size e, until its ends turn back on one another: with r the sum of its momenta, and p-, p+
-those at its ends, until
+From a fresh momentum ``p ~ N(0, I)`` a trajectory is doubled forwards or backwards in time, at random, by
+leapfrog steps of size ``e``, until its ends turn back on one another: with ``r`` the sum of its momenta, and
+``a`` and ``b`` the momenta at its ends, until
 
-    <r - (p- + p+)/2, p->  <= 0   or   <r - (p- + p+)/2, p+>  <= 0
+    <r - (a + b)/2, a> <= 0   or   <r - (a + b)/2, b> <= 0
 
-for it or for any half of a half of it.  A state has the weight exp(-energy error).  Within a doubling each
-new state takes the place of the one chosen so far with its share of their weight; a whole doubling does so
-with probability min(1, its weight / the weight before).
+for the trajectory or for any half of a half of it.  A state has the weight ``exp(-D)`` with the energy error
+``D``.  Within a doubling each new state takes the place of the one chosen so far with its share of their
+weight.  A whole doubling takes the place of the trajectory before it with probability ``min(1, W'/W)``, where
+``W'`` and ``W`` are their weights.
 
-A step is one leapfrog step, so that a tree can be cut anywhere.  Of the states of a doubling with 2^k leaves
-only k have to be remembered: leaf n is the first of the halves of halves that begin there, and those that it
-ends began at leaves which are remembered by the number of ones in their binary form.
+A step is one leapfrog step, so that a tree can be cut anywhere.  Of the states of a doubling with ``2^k``
+leaves only ``k`` have to be remembered: leaf ``n`` is the first of the halves of halves that begin there, and
+those that it ends began at leaves which are remembered by the number of ones in their binary form.
 
 References: Hoffman & Gelman (2014), The No-U-Turn sampler; Betancourt (2017), A conceptual introduction to
 Hamiltonian Monte Carlo; Phan, Pradhan & Jankowiak (2019), Composable effects for flexible and accelerated

@@ -1,8 +1,7 @@
-"""Trajectories of which something is tuned: the step size found by trial, the length varied or tuned, the
-mass.
+"""Trajectories with tuned settings: the step size found by trial, the length varied or tuned, the mass.
 
-The n-th trajectory has the length t (1 + j (2 u_n - 1)), with the jitter j and the numbers u_n = 1/2, 1/4,
-3/4, 1/8, ... of van der Corput, the same for all chains.
+Trajectory ``n`` has the length ``t (1 + j (2 u_n - 1))``, with the jitter ``j`` and the numbers ``u_n``: 1/2,
+1/4, 3/4, 1/8 and so on of van der Corput, the same for all chains.
 
 References: van der Corput (1935), Verteilungsfunktionen; Hoffman, Radul & Sountsov (2021), An adaptive-MCMC
 scheme for setting trajectory lengths in Hamiltonian Monte Carlo.

@@ -1,20 +1,22 @@
 """The Gaussian with independent weights that is closest to the posterior, by mini-batches.
 
-Of all q = N(m, diag(s^2)) over the weights, the phase looks for the one with the greatest bound
+Of all ``q = N(m, diag(s^2))`` over the weights, the phase looks for the one with the greatest bound
 
-    elbo = E_q[ log p(D | w) ] / T - kl,      kl = - t E_q[ log p(w) ] - H(q)
+    ELBO = 1/T E_q[ log p(D | w) ] - KL,      KL = - t E_q[ log p(w) ] - H(q)
 
-on the log of the integral of the (tempered) density, which at T = 1 is the log evidence and kl the divergence
-of q from the prior; H is the entropy, and t is 1/T where the temperature tempers the prior too, else 1.  Each
-step follows the gradient, in m and log s, of its estimate per example from a mini-batch of B out of N,
+on the log of the integral of the (tempered) density.  At ``T = 1`` that integral is the evidence, and KL the
+divergence of ``q`` from the prior.  ``H`` is the entropy, and ``t`` is ``1/T`` where the temperature tempers
+the prior too, else 1.  Each step follows the gradient, in ``m`` and ``log s``, of an estimate per example
+from a mini-batch of ``B`` out of ``N``,
 
-    - 1/B sum_{i in batch} log p(y_i | m + s e) + c T/N kl,      e ~ N(0, 1) for every weight
+    - 1/B sum_{i in batch} log p(y_i | m + s e) + c T/N KL,      e ~ N(0, 1) for every weight
 
-with c rising from 0 to 1 in the first part of the epochs (warm-up).  The kl is summed over all weights, in
-closed form for normal priors, else at a draw of q.  A unit is an epoch.  Its statistics are means over its
-mini-batches: `loss` (minus the log likelihood per example), `kl`, and `elbo` = - N/T loss - kl.
+with ``c`` rising from 0 to 1 in the first part of the epochs (warm-up).  KL is summed over all weights, in
+closed form for normal priors, else at a draw of ``q``.  A unit is an epoch.  Its statistics are means over
+its mini-batches: `loss` (minus the log likelihood per example), `kl`, and `elbo`, which is
+``- N/T loss - KL``.
 
-How the noise e is drawn (`posterior/numerics/noise.py` has the equations) changes the variance of the
+How the noise ``e`` is drawn (`posterior/numerics/noise.py` has the equations) changes the variance of the
 gradient, not its mean: *local* draws the sums of dense layers for each example, and signs (flipout) where an
 example meets a weight at many positions; *flipout* has signs everywhere; *shared* is one draw for all.
 

@@ -1,9 +1,10 @@
 """The three forms: diagonal, Kronecker-factored, and the whole matrix of the last layer.
 
-Kronecker-factored, the matrix of a kernel is taken to be that of independent activations and slopes: with A
-the sum of a a' over examples and positions, G that of g g', and M as many examples times positions,
+Kronecker-factored, the matrix of a kernel is that of independent activations and slopes: with ``A`` the sum
+of ``a a^T`` over examples and positions, ``G`` that of ``g g^T``, and ``M`` the number of examples times
+positions,
 
-    H = A (x) G / M
+    H = 1/M A (x) G
 
 which is exact for a single example and position, and for a linear network.  Biases, gains and other vectors
 have their whole matrix; any other parameter has its diagonal.

@@ -1,23 +1,28 @@
-"""Programs whose weights are normal random numbers, with less variance than one draw of them has.
+"""Programs whose weights are normal random numbers, with less variance than one shared draw of them.
 
 Examples of a mini-batch that share one draw of the weights share its error.  Here every example has weights
-of its own, as far as that costs little.  With means m and scales s, the program is written anew:
+of its own, as far as that costs little.  With means ``m`` and scales ``s`` of the weights, the program is
+rewritten.
 
-- where an example x meets a weight once, as in a dense layer, the sum itself is drawn (*local*):
+*Local*: where an example ``x`` meets a weight once, as in a dense layer, the sum itself is drawn, with ``e``
+for every example and output:
 
-      x m + sqrt(x^2 s^2) e,            e ~ N(0, 1) for every example and output
+    x m + sqrt(x^2 s^2) e,    e ~ N(0, 1)
 
-- where it meets it at many positions, as in a convolution or at every token of a text, all examples share one
-  draw e of the noise, and every example has signs r and t of its own, for inputs and outputs (*flipout*):
+*Flipout*: where an example meets a weight at many positions, as in a convolution or at every token of a text,
+all examples share one draw ``e`` of the noise, and every example has signs ``r`` and ``t`` of its own, for
+inputs and outputs:
 
-      x m + ((x r) (s e)) t
+    x m + ((x r) (s e)) t
 
-  Signs change nothing about the law of the weights that one example sees, and are apart for any two;
-- where it is spread over examples, as a bias is, every example has its own noise;
-- what reaches anything else (a loop, a table that is looked up, another parameter), or two places at once, is
-  drawn once for all examples.
+Signs change nothing about the distribution of the weights that one example sees, and are independent for any
+two examples.
 
-Which axis of a value is that over examples is read off the program for one example more: it is the one that
+A weight that is spread over examples, as a bias is, has noise of its own for every example.  A weight that
+reaches anything else (a loop, a table that is looked up, another parameter), or two places at once, is drawn
+once for all examples.
+
+The axis over examples of a value is found by tracing the program for one example more: it is the axis that
 grew.
 
 References: Kingma, Salimans & Welling (2015), Variational dropout and the local reparameterization trick; Wen

@@ -194,9 +194,9 @@ def _summed(run: Opened, draws: Draws) -> np.ndarray:
 
 def prior_log_likelihoods(run: Opened, draws: int = PRIOR_DRAWS, seed: int = 0) -> np.ndarray:
     """Of independent draws of the prior: (1, draws)."""
-    keys = jax.random.split(jax.random.key(seed), draws)
-    params = jax.jit(jax.vmap(lambda key: run.prior.sample(key, run.variables["params"])))(keys)
-    stats = jax.tree.map(lambda leaf: np.broadcast_to(leaf, (draws, *leaf.shape)), run.variables["stats"])
+    keys, fresh = jax.random.split(jax.random.key(seed), draws), run.variables
+    params = jax.jit(jax.vmap(lambda key: run.prior.sample(key, fresh["params"])))(keys)
+    stats = jax.tree.map(lambda leaf: np.broadcast_to(leaf, (draws, *leaf.shape)), fresh["stats"])
     drawn = jax.tree.map(lambda leaf: np.asarray(leaf)[None], {"params": params, "stats": stats})
     return _summed(run, Draws.from_variables(drawn))
 

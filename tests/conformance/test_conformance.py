@@ -28,7 +28,7 @@ from .table import CHAINS, ROWS, Row
 
 every_method = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 
-MESHES = {"hmc": (1, 2, 4, 8), "ensemble": (1, 2, 4, 8)}
+MESHES = {"hmc": (1, 2, 8)}
 """Over how many of eight devices examples are spread; two, and chains over four, for all other methods: what
 differs between meshes is the posterior's, and each takes a compilation."""
 

@@ -16,6 +16,7 @@ from symbayes import data, evaluate
 from symbayes.cli import main
 from symbayes.data.images import read_cifar_images
 from symbayes.engine import open_run
+from symbayes.networks import NNXNetwork, ResNet, ResNetFRN, registry
 
 from .files import catalogued, cifar_bytes, idx_bytes, real
 
@@ -32,6 +33,12 @@ KINDS = {
     "cnn-lstm": ("imdb", ["embedding=8", "filters=8", "cells=8"], 10),
     "transformer": ("imdb", ["width=8", "heads=2", "layers=1", "hidden=8"], 10),
 }
+
+SHALLOW = {
+    "resnet20-frn": lambda outputs=10, width=16: NNXNetwork(ResNetFRN(1, width, outputs)),
+    "resnet18": lambda outputs=10, width=64: NNXNetwork(ResNet((1, 1), width, outputs)),
+}
+"""Residual networks with few of their blocks, since all of them take long to compile."""
 
 
 def enlarged(side):
@@ -103,6 +110,8 @@ def batch_statistics_are_trained(stats):
 @pytest.mark.parametrize("network", KINDS)
 def test_every_network_learns_by_the_command(network, monkeypatch, tmp_path, capsys):
     make_files(monkeypatch, tmp_path)
+    if network in SHALLOW:
+        monkeypatch.setitem(registry.NETWORKS, network, SHALLOW[network])
     name, options, epochs = KINDS[network]
     more = ",length=32" if name == "imdb" else ""
     store = tmp_path / "run"

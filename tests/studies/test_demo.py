@@ -9,6 +9,7 @@ import symbayes as sb
 from symbayes.studies import demo
 
 
+@pytest.mark.usefixtures("blank_figures")
 def test_the_demonstration_writes_its_page_and_numbers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

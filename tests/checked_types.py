@@ -35,10 +35,10 @@ def _checked(modules: set[str], fn: Any = None, *, typechecker: Any = None) -> A
         return functools.partial(_checked, modules, typechecker=typechecker)
     if not inspect.isfunction(fn) or fn.__module__ in modules:
         return _with_shapes(fn, typechecker=typechecker)
-    return fn if "<locals>" in fn.__qualname__ or not fn.__annotations__ else _plainly(fn)
+    return fn if "<locals>" in fn.__qualname__ or not fn.__annotations__ else plainly(fn)
 
 
-def _plainly(fn: types.FunctionType) -> Callable[..., Any]:
+def plainly(fn: types.FunctionType) -> Callable[..., Any]:
     """The function with checks; what can be read of it, as its annotations, is as it was."""
     twin = types.FunctionType(fn.__code__, fn.__globals__, fn.__name__, fn.__defaults__, fn.__closure__)
     twin.__kwdefaults__, twin.__qualname__ = fn.__kwdefaults__, fn.__qualname__

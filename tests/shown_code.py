@@ -9,9 +9,8 @@ from symbayes import cli
 
 ROOT = Path(__file__).parents[1]
 
-SMALL = {"draws": "6", "burn_in": "50", "epochs": "2", "trajectory": "0.016"}
-"""What tests put in place of the numbers that are shown; `burn_in` is the default, so that programs compile
-once."""
+SMALL = {"draws": "6", "burn_in": "5", "epochs": "2", "trajectory": "0.016"}
+"""What tests put in place of the numbers that are shown."""
 
 
 def blocks(path: Path, language: str) -> list[str]:

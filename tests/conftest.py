@@ -15,11 +15,13 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 LONGEST = (
-    "conformance",
+    "engine/test_together.py",
     "engine/test_kill.py",
-    "data/test_training.py",
-    "symmetry/align",
     "test_docs.py",
+    "data/test_training.py",
+    "report/test_every_page.py",
+    "conformance",
+    "symmetry/align",
     "report",
     "studies",
     "test_cli",
@@ -57,7 +59,9 @@ gc.disable()
 
 import checked_types
 
-checked_types.install(ROOT / "src/symbayes")
+# Once is enough: what is compiled as users compile it is called in the other tests too.
+if LEVEL is QUICK:
+    checked_types.install(ROOT / "src/symbayes")
 
 MOST_PIECES = 30_000
 

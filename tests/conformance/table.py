@@ -70,7 +70,7 @@ ROWS = (
     Row(
         # Trees of at most 127 leaves, few of which have so many.
         method=sb.NUTS(burn_in=20, draws=5, **GROWING),
-        other=sb.NUTS(burn_in=2, draws=2, adapt=False, **GROWING),
+        other=sb.NUTS(burn_in=21, draws=3, adapt=False, **GROWING),
         independent=sb.NUTS(step_size=0.1, burn_in=3, draws=5, depth=7, chains=CHAINS, adapt=False),
         block_steps=(400, *((60,) if AS_USERS else ())),
         longer=sb.NUTS(burn_in=20, draws=9, **GROWING),

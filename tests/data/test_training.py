@@ -28,8 +28,8 @@ KINDS = {
     "lenet": ("fashion-mnist", [], 12),
     "cnn": ("cifar10", ["channels=[4,8]", "hidden=[16]"], 12),
     "alexnet": ("cifar10", ["channels=[4,8,8,8,8]", "dense=[16,16]"], 15),
-    "resnet20-frn": ("cifar10", ["width=2"], 8),
-    "resnet18": ("cifar10", ["width=2"], 8),
+    "resnet20-frn": ("cifar10", ["width=4"], 16),
+    "resnet18": ("cifar10", ["width=4"], 12),
     "cnn-lstm": ("imdb", ["embedding=8", "filters=8", "cells=8"], 10),
     "transformer": ("imdb", ["width=8", "heads=2", "layers=1", "hidden=8"], 10),
 }
@@ -102,7 +102,7 @@ def accuracy_on_training_data(store):
 
 def batch_statistics_are_trained(stats):
     """They are no longer the zeros and ones that a network begins with."""
-    assert stats["mean"].shape == (1, 1, 2)
+    assert stats["mean"].shape == (1, 1, 4)
     assert np.abs(stats["mean"]).min() > 1e-4
     assert np.abs(stats["var"] - 1).min() > 1e-4
 

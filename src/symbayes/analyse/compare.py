@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from symbayes.analyse.comparison import CEILING, Comparison
 from symbayes.analyse.predicted import Judged, Places
@@ -34,7 +35,7 @@ def compare(
     scaling: Scaling | None = None,
     *,
     metrics: Sequence[str] | None = None,
-    ood: Any = None,
+    ood: ArrayLike | Mapping[str, ArrayLike] | None = None,
     shift: str | Sequence[str] | None = None,
     validation: Examples | None = None,
     recalibrate: str | None = None,

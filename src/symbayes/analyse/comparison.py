@@ -16,6 +16,7 @@ from rich.table import Table as TerminalTable
 from symbayes.analyse import tables
 from symbayes.brief import html_table
 from symbayes.evaluate import Metric
+from symbayes.specs import Record
 
 CEILING = "one half of the reference's draws against the other"
 """What a row of that name shows."""
@@ -146,7 +147,7 @@ class Comparison:
         """As a tabular of LaTeX, the best in bold."""
         return tables.latex(self)
 
-    def numbers(self) -> dict[str, Any]:
+    def numbers(self) -> Record:
         """For JSON: numbers, margins, and which are best."""
         return tables.numbers(self)
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import jax
 import numpy as np
+from numpy.typing import ArrayLike
 
 from symbayes import evaluate, symmetry, trees
 from symbayes.analyse.aligned import movable
@@ -25,7 +25,7 @@ from symbayes.draws import Draws
 from symbayes.engine import Opened, Source, open_run
 from symbayes.evaluate import Distances, Kernels, UnitTest
 from symbayes.evaluate.mmd import PERMUTATIONS, unbiased
-from symbayes.specs import require
+from symbayes.specs import Record, require
 
 EVERYTHING = "all"
 INPUTS = 64
@@ -74,7 +74,7 @@ class Quality:
     units: Mapping[str, UnitTest]
     draws: int
 
-    def numbers(self) -> dict[str, Any]:
+    def numbers(self) -> Record:
         """As JSON."""
         return {
             "draws": self.draws,
@@ -90,7 +90,7 @@ class Quality:
 def quality(
     source: Source,
     reference: Source,
-    x: Any = None,
+    x: ArrayLike | None = None,
     bounds: Bounds | None = None,
     permutations: int = PERMUTATIONS,
     tell: Tell = silent,

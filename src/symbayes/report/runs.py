@@ -11,10 +11,10 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import jax
 import numpy as np
+from numpy.typing import ArrayLike
 
 from symbayes.analyse import Comparison
 from symbayes.analyse.bounds import Bounds
@@ -34,7 +34,7 @@ from symbayes.report.comparison import comparison_table, good
 from symbayes.report.contents import Figure, Section, Table
 from symbayes.report.numbers import json_text
 from symbayes.report.predictions import detection_sections, pair_figures, prediction_sections
-from symbayes.specs import installed_versions, require, require_kind
+from symbayes.specs import Record, installed_versions, require, require_kind
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Report:
         tell: Tell = silent,
         *,
         metrics: Sequence[str] | None = None,
-        ood: Any = None,
+        ood: ArrayLike | Mapping[str, ArrayLike] | None = None,
         shift: str | Sequence[str] | None = None,
         recalibrate: str | None = None,
         symmetries: Sequence[str] | None = None,
@@ -128,7 +128,7 @@ class Report:
         made += detection_sections(self.judged, self.reference)
         return made + prediction_sections(self.predictives, self.reference, self.data)
 
-    def numbers(self, symmetry: bool = True) -> dict[str, Any]:
+    def numbers(self, symmetry: bool = True) -> Record:
         """All results without figures, for JSON; the part about symmetry takes the longest."""
         findings = self.symmetry if symmetry else {}
         return {

@@ -13,10 +13,12 @@ from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 import jax
 import numpy as np
+from numpy.typing import ArrayLike
 
 from symbayes.data import Scaling
 from symbayes.evaluate.metric import Kind
 from symbayes.specs import require
+from symbayes.trees import Tree
 
 P = TypeVar("P", bound="Predictive")
 
@@ -27,11 +29,11 @@ class Running(Protocol):
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
-    def update(self, block: Any) -> Running:
+    def update(self, block: Tree) -> Running:
         """Take in a block of what the likelihood predicts, all leading axes being draws."""
         ...
 
-    def finish(self) -> Any:
+    def finish(self) -> Tree:
         """A frozen dataclass of arrays: the mean prediction and its uncertainty."""
         ...
 
@@ -77,7 +79,7 @@ class Predictive(ABC):
         """Names of the figures that show it."""
 
     @abstractmethod
-    def losses(self, y: Any) -> np.ndarray:
+    def losses(self, y: ArrayLike) -> np.ndarray:
         """Negative log probability of the targets, averaged over positions: (example,), in nats.
 
         Their mean is the metric NLL.

@@ -18,6 +18,7 @@ from rich.table import Table
 from benchmarks import (
     chains,
     engine_overhead,
+    fleets,
     gradient_loop,
     memory,
     pairwise,
@@ -32,6 +33,7 @@ from benchmarks.timing import Result
 BENCHMARKS = {
     "gradient_loop": gradient_loop.run,
     "chains": chains.run,
+    "fleets": fleets.run,
     "peers": peers.run,
     "samplers": samplers.run,
     "memory": memory.run,

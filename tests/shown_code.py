@@ -20,8 +20,9 @@ def blocks(path: Path, language: str) -> list[str]:
 
 
 def commands(path: Path) -> list[str]:
-    """The command lines of the console blocks."""
-    lines = [line for block in blocks(path, "console") for line in block.splitlines()]
+    """The command lines of the console blocks; one that ends in a backslash goes on in the next."""
+    whole = [re.sub(r"\\\n\s*", "", block) for block in blocks(path, "console")]
+    lines = [line for block in whole for line in block.splitlines()]
     return [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
 
 

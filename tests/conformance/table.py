@@ -231,9 +231,7 @@ ROWS = (
     Row(
         # Two epochs of six steps, and three draws.
         method=sb.IVON(epochs=2, batch=20, draws=3, chains=CHAINS),
-        other=sb.IVON(
-            learning_rate=0.05, epochs=1, batch=20, draws=2, curvature=1.0, beta1=0.8, chains=CHAINS
-        ),
+        other=sb.IVON(learning_rate=0.05, epochs=1, batch=20, draws=2, scale=0.1, beta1=0.8, chains=CHAINS),
         independent=sb.IVON(epochs=2, batch=20, draws=3, chains=CHAINS),
         block_steps=(6, *((4,) if AS_USERS else ())),
         longer=sb.IVON(epochs=2, batch=20, draws=5, chains=CHAINS),

@@ -115,6 +115,13 @@ STEPS = EPOCHS * (EXAMPLES // BATCH)
             DECAY,
         ),
         (
+            sb.DeepEnsemble(
+                0.05, EPOCHS, BATCH, chains=2, optimizer="nesterov", schedule="constant", momentum=0.8
+            ),
+            optax.sgd(0.05, momentum=0.8, nesterov=True),
+            DECAY,
+        ),
+        (
             # The weight decay that is the prior is AdamW's own, and not in the loss.
             sb.DeepEnsemble(
                 0.05, EPOCHS, BATCH, chains=2, optimizer="adamw", schedule="linear", warmup=1 / 3, clip=0.3
@@ -135,7 +142,7 @@ STEPS = EPOCHS * (EXAMPLES // BATCH)
             0.0,
         ),
     ],
-    ids=["adam", "sgd", "adamw"],
+    ids=["adam", "sgd", "nesterov", "adamw"],
 )
 def test_members_are_those_of_a_plain_loop(
     posterior: Any, method: sb.DeepEnsemble, optimizer: Any, decay: float

@@ -10,7 +10,7 @@ import symbayes as sb
 from symbayes import trees
 
 SEED, BATCH, EPOCHS = 3, 7, 3
-RATE, CURVATURE, BETA1, BETA2 = 0.2, 1.5, 0.8, 0.9
+RATE, SCALE, BETA1, BETA2 = 0.2, 0.15, 0.8, 0.9
 
 
 def transcribed(x: np.ndarray, y: np.ndarray, start: Any, decay: float, size: float) -> tuple[Any, Any]:
@@ -18,7 +18,8 @@ def transcribed(x: np.ndarray, y: np.ndarray, start: Any, decay: float, size: fl
     Gaussian noise 0.5, in float64."""
     design = np.concatenate([np.ones((len(x), 1)), x], axis=1)
     mean = np.concatenate([start["output"]["bias"], start["output"]["kernel"][:, 0]]).astype(np.float64)
-    momentum, curvature, number = np.zeros(3), np.full(3, CURVATURE), 0
+    first = 1 / (size * SCALE**2)
+    momentum, curvature, number = np.zeros(3), np.full(3, first), 0
     scale = 1 / np.sqrt(size * (curvature + decay))
     chain_key = jax.random.fold_in(jax.random.key(SEED), 0)
     for epoch in range(EPOCHS):
@@ -36,7 +37,7 @@ def transcribed(x: np.ndarray, y: np.ndarray, start: Any, decay: float, size: fl
                 + (1 - BETA2) * found
                 + 0.5 * (1 - BETA2) ** 2 * (curvature - found) ** 2 / (curvature + decay)
             )
-            rate = RATE * (CURVATURE + decay)
+            rate = RATE * (first + decay)
             mean = mean - rate * (momentum / (1 - BETA1**number) + decay * mean) / (curvature + decay)
             scale = 1 / np.sqrt(size * (curvature + decay))
     return mean, scale**2
@@ -51,7 +52,7 @@ def test_steps_are_those_of_the_paper_with_settings_of_the_posterior(
     posterior = sb.Posterior(
         plain.network, plain.likelihood, plain.prior, train, temperature=temperature, tempers=tempers
     )
-    method = sb.IVON(RATE, EPOCHS, BATCH, CURVATURE, BETA1, BETA2, draws=1, chains=1, schedule="constant")
+    method = sb.IVON(RATE, EPOCHS, BATCH, SCALE, BETA1, BETA2, draws=1, chains=1, schedule="constant")
     start = {"output": {"bias": np.float32([0.1]), "kernel": np.float32([[-0.3], [0.7]])}}
     drawn = sb.run(method, posterior, seed=SEED, start={"params": start, "stats": {}}, progress=False)
     gaussians: Any = drawn.origin.distribution if drawn.origin else None

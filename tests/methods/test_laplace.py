@@ -81,6 +81,24 @@ def test_evidence_tunes_the_prior(linear: Any) -> None:
     assert "multiplied by" in " ".join(method.tell(run.traces))
 
 
+def test_layers_have_factors_of_their_own(tiny: sb.Posterior, begin: Any) -> None:
+    one, each = (
+        sb.open(
+            sb.run(
+                sb.Laplace(structure="diagonal", prior_precision=kind, predict="probit"), tiny, start=begin
+            )
+        )
+        for kind in ("evidence", "layers")
+    )
+    assert each.traces["log_evidence"][0, -1] > one.traces["log_evidence"][0, -1]
+    told = sb.Laplace(prior_precision="layers").tell(each.traces)[1]
+    assert all(f" in {layer}" in told for layer in ("hidden1", "output"))
+    factor = float(each.traces["precision_factor/output"][0, -1])
+    law: Any = each.distribution[0] if each.distribution is not None else None
+    assert float(np.max(law.diagonal["params"]["output"]["kernel"])) <= 0.25 / factor * (1 + 1e-5)
+    assert "precision_factor" in one.traces
+
+
 def test_closed_form_predictions_of_regression_are_exact(linear: Any) -> None:
     posterior, mean, covariance = linear
     method = sb.Laplace(structure="last-layer", predict="probit")

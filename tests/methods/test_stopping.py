@@ -9,6 +9,8 @@ import pytest
 
 import symbayes as sb
 from symbayes import trees
+from symbayes.methods.phases.stopping import StoppedTraining
+from symbayes.methods.phases.train import Train
 
 PATIENCE, EPOCHS, CHAINS = 2, 12, 4
 
@@ -101,6 +103,15 @@ def test_the_validation_data_are_recorded_where_they_count(posterior: sb.Posteri
         sb.run(method, posterior, store=folder, progress=False)
         expected = None if recorded is None else {"examples": 20, "sha256": recorded.checksum()}
         assert sb.Run(folder).config["validation"] == expected
+
+
+@pytest.mark.parametrize("kind", [sb.Laplace, sb.MCDropout])
+def test_what_goes_around_a_trained_network_takes_it_at_its_best(kind: Any, posterior: sb.Posterior) -> None:
+    method = kind(**SETTINGS, patience=PATIENCE).resolve(posterior)
+    train = method.phases(posterior)[0]
+    assert type(train) is StoppedTraining
+    assert train.patience == PATIENCE
+    assert type(kind(**SETTINGS).resolve(posterior).phases(posterior)[0]) is Train
 
 
 def test_patience_without_validation_data_is_refused(tiny: sb.Posterior) -> None:

@@ -287,6 +287,33 @@ def test_evidence_is_the_integral_of_the_quadratic(form: str, tempers: Any) -> N
     assert around[1] >= max(around) - 1e-4
 
 
+@pytest.mark.parametrize("form", ["diagonal", "kronecker"])
+def test_each_layer_has_the_factor_of_the_largest_evidence(form: str) -> None:
+    """Against the integral of the quadratic, written out with the rebuilt matrix for one factor per layer."""
+    posterior = small(*NETWORKS["mlp"], 2, 6, prior=sb.priors.Normal(0.3), temperature=0.5)
+    variables = posterior.init(jax.random.key(SEED))
+    peak, whole = peak_at(form, posterior, variables), rebuilt(posterior, form, variables)
+    factors = {name: float(value) for name, value in jax.jit(Peak.tuned_by_layer)(peak).items()}
+    names, flat = STRUCTURES[form].names(posterior), trees.flatten(variables)
+    assert set(factors) == {name.rpartition("/")[0] for name in names}
+    m = np.concatenate([np.asarray(flat[name], np.float64).ravel() for name in names])
+    likelihood = float(jnp.sum(posterior.likelihood_terms(variables)))
+
+    def integral(factors: dict[str, float]) -> float:
+        each = [np.full(flat[name].size, factors[name.rpartition("/")[0]] / 0.3**2) for name in names]
+        p = np.concatenate(each)
+        log_prior = -0.5 * np.sum(p * m**2 - np.log(p / (2 * np.pi)))
+        volume = 0.5 * len(m) * np.log(2 * np.pi) - 0.5 * np.linalg.slogdet(2 * whole + 2 * np.diag(p))[1]
+        return 2 * (likelihood + log_prior) + volume
+
+    best = integral(factors)
+    assert float(jax.jit(Peak.log_evidence)(peak, factors)) == pytest.approx(best, rel=1e-4, abs=1e-3)
+    assert best > integral(dict.fromkeys(factors, float(jax.jit(Peak.tuned)(peak)))) + 1e-3
+    for layer in factors:
+        for change in (0.8, 1.25):
+            assert integral(factors | {layer: change * factors[layer]}) < best
+
+
 def test_validation_prefers_the_factor_with_the_smallest_loss() -> None:
     """Against the predictive of the distribution for every factor."""
     posterior = small(*NETWORKS["mlp"], 2, 6)

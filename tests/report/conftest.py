@@ -67,6 +67,7 @@ def _all_figures(seed: int) -> list[Figure]:
             {"train": (x, np.exp(-x)), "test": (x, np.exp(-x / 2))}, "epoch", "loss (nats)", "Loss"
         ),
         figures.curves({"HMC": (10 ** (3 * x), x)}, "temperature", "loss (nats)", "Loss", log_x=True),
+        figures.points({"SGLD": (x, x**2), "HMC": (x, 1 - x)}, "distance", "AUROC", "Detection"),
         figures.dots(
             {"here": {"SGLD": rng.random(), "a long name of a method": 0.1}, "published": {"SGLD": 0.4}},
             "total variation",

@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import symbayes as sb
+from symbayes import trees
+from symbayes.analyse.predictions import predictive_of
 from symbayes.draws import Draws
 from symbayes.studies.compact import Compact
-from symbayes.studies.compact.frontier import REACH, _best, rounded
+from symbayes.studies.compact.attempts import Attempts, means, shares
+from symbayes.studies.compact.frontier import REACH, _best, rounded, weighted
 from symbayes.studies.compact.gaussians import RAW, REBASED
+from symbayes.studies.elsewhere import elsewhere
 
-PARTS = Compact("tiny").parts()
+PARTS: dict[str, Any] = dict(Compact("tiny").parts())
 
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Any]]:
+def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
     page = Compact("tiny", tmp_path_factory.mktemp("compact"))()
-    return page.read_text(), json.loads((page.parent / "results.json").read_text())
+    return page, json.loads((page.parent / "results.json").read_text())
 
 
-def test_tiny_study_asks_and_answers_everything(done: tuple[str, dict[str, Any]]) -> None:
-    text, numbers = done
+def test_tiny_study_asks_and_answers_everything(done: tuple[Path, dict[str, Any]]) -> None:
+    page, numbers = done
+    text = page.read_text()
     assert set(numbers["parts"]) == set(PARTS)
     for name, part in numbers["parts"].items():
         assert part["answer"] in text.replace("&#39;", "'"), name
@@ -31,12 +38,14 @@ def test_tiny_study_asks_and_answers_everything(done: tuple[str, dict[str, Any]]
 
 
 def test_training_from_a_start_that_is_not_moved_gives_no_transpositions(
-    done: tuple[str, dict[str, Any]],
+    done: tuple[Path, dict[str, Any]],
 ) -> None:
     still, moved = done[1]["parts"]["transpositions"]["found"]["rows"]
-    assert (still["start"], still["after"]) == (0, 0)
+    assert (still["start"], still["after"]) == (0, [0, 0])
     assert moved["start"] == 3
-    assert moved["distance"] > still["distance"]
+    assert min(moved["distance"]) > max(still["distance"])
+    for along, after in zip(moved["along"], moved["after"], strict=True):
+        assert (along[0], along[-1]) == (0, after), "from no transposition to those of the other end"
 
 
 @pytest.mark.parametrize("bits", [1, 2, 4, 8])
@@ -76,7 +85,7 @@ def test_frontier_is_what_nothing_beats_at_its_size() -> None:
     assert [row["name"] for row in _best(rows)] == ["a", "d", "b", "e"]
     answer = PARTS["frontier"].answer({"rows": rows})
     assert "lie stored draws and draws of 4 bits, and no Gaussian." in answer
-    assert "d reach 0.300 with 0 kbit, where b reach 0.300" in answer
+    assert "d reach a total variation of 0.300 with 0 kbit, where b reach 0.300" in answer
     rows[2]["TV"] = 0.05
     rows[3]["TV"] = rows[4]["TV"] = 0.9
     answer = PARTS["frontier"].answer({"rows": rows})
@@ -99,6 +108,9 @@ def test_answers_on_gaussians_follow_the_numbers() -> None:
     answer = PARTS["gaussians"].answer({"rows": rows})
     assert "does not lift" in answer
     assert "is enough: the best (Gaussian, aligned jointly)" in answer
+    assert "Published" not in answer
+    mnist = Compact("gpu").parts()["gaussians"].answer({"rows": rows})
+    assert mnist.endswith("Published are 12.1% and 82.5%, against the very draws that were fitted.")
 
 
 def test_answers_on_sigmas_and_barriers_follow_the_numbers() -> None:
@@ -120,12 +132,80 @@ def test_answers_on_sigmas_and_barriers_follow_the_numbers() -> None:
 
 
 def test_answer_on_transpositions_follows_the_numbers() -> None:
-    rows = [{"start": n, "after": n + 1, "barrier": n / 10, "distance": 1.0} for n in (0, 5, 9)]
-    answer = PARTS["transpositions"].answer({"rows": rows})
-    assert "follows that of the start (correlation 1.00: 0 become 1, 9 become 10)" in answer
+    rows: list[Any] = [
+        {"start": n, "after": [n, n + 2], "barrier": [0, n / 5], "along": [[0, n], [0, n + 2]]}
+        for n in (0, 5, 9)
+    ]
+    answer = PARTS["transpositions"].answer({"rows": rows, "runs": 2})
+    assert "follows that of the start (correlation 1.00: 0 become 1, 9 become 10; means of 2 runs)" in answer
     assert "rises with it, from 0.000 to 0.900" in answer
+    assert answer.endswith("Along the line between two networks it rises.")
     for row, after in zip(rows, (9, 2, 8), strict=True):
-        row["after"], row["barrier"] = after, 0.1
-    answer = PARTS["transpositions"].answer({"rows": rows})
+        row["after"], row["barrier"], row["along"] = [after, after], [0.1], [[3, 2]]
+    answer = PARTS["transpositions"].answer({"rows": rows, "runs": 2})
     assert "does not follow" in answer
     assert "does not rise" in answer
+    assert answer.endswith("does not always rise.")
+
+
+def test_cluster_centres_are_those_of_k_means() -> None:
+    rng = np.random.default_rng(2)
+    middles = 10 * rng.normal(size=(3, 4))
+    label = rng.permutation(np.repeat(np.arange(3), 7))
+    points = (middles[label] + 0.1 * rng.normal(size=(21, 4))).astype(np.float32)
+    found = means(points, 3)
+    expected = np.stack([points[label == k].mean(0) for k in range(3)])
+    nearest = np.linalg.norm(found[:, None] - expected, axis=-1).argmin(1)
+    assert sorted(nearest) == [0, 1, 2]
+    np.testing.assert_allclose(found, expected[nearest], rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(means(points, 1)[0], points.mean(0), rtol=1e-4, atol=1e-4)
+
+
+def test_weights_of_draws_are_those_that_made_the_target() -> None:
+    rng = np.random.default_rng(4)
+    features, weights = rng.random((4, 30)), np.array([0.1, 0.6, 0.0, 0.3])
+    np.testing.assert_allclose(shares(features, weights @ features), weights, atol=1e-6)
+    probs = rng.dirichlet(np.ones(3), size=(4, 5))
+    mean, information = weighted(probs, weights)
+    np.testing.assert_allclose(mean, np.einsum("k,knc->nc", weights, probs))
+    divergence = np.sum(probs * np.log(probs / mean), axis=-1)
+    assert information == pytest.approx((weights @ divergence).mean())
+
+
+def test_informed_weights_alone_have_noise(done: tuple[Path, dict[str, Any]]) -> None:
+    run = sb.open(done[0].parent / "runs/tiny/hmc")
+    draws = run.draws.select()
+    flat = np.asarray(trees.ravel(draws.variables["params"], 2), np.float64).reshape(12, -1)
+    prior = 2 * float(np.median(flat.std(0, ddof=1)))
+    x = np.asarray(run.posterior.chunks.x[0])
+    one, other = Attempts(run, draws, draws, x, prior, 400).informed()
+    size, known = flat.shape[1], int(np.sum(flat.std(0, ddof=1) < prior / 2))
+    assert (one.bits, other.bits) == (32 * (size + known) + size, 64 * known + size)
+    assert f"{known / size:.0%} informed" in one.name
+    # At their mean, weights that are not informed do not make predictions differ as they do from the prior.
+    narrow, wide = (each.predict(x).each.std(axis=0).mean() for each in (one, other))
+    assert 0 < narrow < wide
+
+
+def test_every_family_is_on_the_frontier_s_table(done: tuple[Path, dict[str, Any]]) -> None:
+    rows = done[1]["parts"]["frontier"]["found"]["rows"]
+    families = {row["family"].partition(",")[0] for row in rows}
+    assert families == {
+        "mean network",
+        "Gaussian",
+        "Gaussian of informed weights",
+        "stored draws",
+        "chosen draws",
+        "cluster centres with noise",
+        "draws of 2 bits",
+        "few bits",
+        "ensemble",
+        "ceiling",
+    }
+    single = next(row for row in rows if row["name"] == "1 stored draw")
+    assert single["MI in"] == single["MI out"] == 0, "one network is certain of itself"
+    every = next(row for row in rows if row["family"] == "ceiling")
+    run = sb.open(done[0].parent / "runs/tiny/hmc")
+    fit = run.draws.select(chains=[0])
+    each = predictive_of(run, fit, elsewhere(PARTS["frontier"].case.elsewhere)).each
+    assert every["MI out"] == pytest.approx(sb.evaluate.mutual_information(each).mean(), rel=1e-5)

@@ -87,6 +87,16 @@ def test_the_noise_of_a_linear_model_is_that_of_its_residuals(monkeypatch: pytes
     assert gradient_noise(draws, posterior, batch)[0, 0] == pytest.approx(expected, rel=0.04)
 
 
+def test_weight_decay_lets_the_imbalance_of_a_unit_fall_exponentially() -> None:
+    """Small steps of gradient descent on w = a b, a unit of one weight into it and one out of it."""
+    a, b, decay, rate = 1.5, 0.4, 0.3, 1e-4
+    before, steps = a**2 - b**2, 10_000
+    for _ in range(steps):
+        slope = a * b - 1.0
+        a, b = a - rate * (slope * b + decay * a), b - rate * (slope * a + decay * b)
+    assert (a**2 - b**2) / before == pytest.approx(mass.left(str(decay), rate * steps), rel=1e-3)
+
+
 def test_the_answer_follows_the_numbers(done: tuple[Path, dict[str, Any]]) -> None:
     found = deepcopy(done[1]["parts"]["digits.profiles"]["found"])
     for decay, ratio in (("0.001", 1.5), ("0.1", 1.2)):
@@ -95,5 +105,7 @@ def test_the_answer_follows_the_numbers(done: tuple[Path, dict[str, Any]]) -> No
     assert told.startswith("No training ends within 1%")
     assert "1.200 times the minimum at weight decay 0.1 and 1.500 times at 0.001" in told
     assert "at most 0.001 times the noise" in told
+    found["time"] = 5.0
+    assert "alone leaves 37% and 99% of the imbalance" in PART.answer(found)
     found["decays"]["0.1"]["ratio"] = [2.0, 1.001]
     assert PART.answer(found).startswith("Trainings with weight decay 0.1 end within 1%")

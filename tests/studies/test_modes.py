@@ -8,13 +8,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.stats
 
 import symbayes as sb
-from symbayes.analyse.quality import quality
+from symbayes import trees
+from symbayes.analyse.quality import halves
+from symbayes.evaluate import Kernels
+from symbayes.studies.elsewhere import elsewhere
 from symbayes.studies.modes import Modes
-from symbayes.studies.modes.predictions import Predictions, elsewhere
-from symbayes.studies.modes.presets import SETTINGS
-from symbayes.studies.modes.weights import Weights
+from symbayes.studies.modes.correlation import correlation, spearman
+from symbayes.studies.modes.predictions import Predictions
+from symbayes.studies.modes.presets import SIZES
+from symbayes.studies.modes.weights import FLOOR
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_one_mode_is_the_first_chain(folder: Path) -> None:
     found = json.loads((folder / "results.json").read_text())["parts"]["predictions"]["found"]
     assert list(found["rows"]) == ["ensemble|one", "ensemble|many", "swag|one", "swag|many"]
-    test = sb.data.load(SETTINGS["tiny"].data).test
+    test = sb.data.load(SIZES["tiny"].settings.data).test
     run = sb.open(folder / "runs" / "swag")
     every = run.predict(test.x).every
     for modes, probs in (("one", every[0].mean(axis=0)), ("many", every.mean(axis=(0, 1)))):
@@ -34,7 +39,7 @@ def test_one_mode_is_the_first_chain(folder: Path) -> None:
     size = sum(int(np.prod(shape)) for shape in run.draws.shapes.values())
     assert found["rows"]["swag|many"]["floats"] == 2 * 2 * size
     assert found["rows"]["swag|one"]["draws"] == 2
-    same = SETTINGS["tiny"].elsewhere[0]
+    same = SIZES["tiny"].settings.elsewhere[0]
     assert found["rows"]["swag|one"][f"AUROC|{same}"] == pytest.approx(0.5), (
         "the same inputs are not told apart"
     )
@@ -60,7 +65,7 @@ def made_up(**losses: tuple[float, float]) -> dict[str, Any]:
 
 
 def test_answer_follows_the_numbers() -> None:
-    part = Predictions(SETTINGS["tiny"])
+    part = Predictions(SIZES["tiny"].settings, {})
     told = part.answer(made_up(swag=(0.4, 0.3), vi=(0.2, 0.5)))
     assert (
         "With 3 modes instead of one the loss of 1 of 2 methods falls, and the calibration error of 0."
@@ -75,22 +80,82 @@ def test_answer_follows_the_numbers() -> None:
 
 def test_weights_are_compared_with_independent_networks(folder: Path) -> None:
     found = json.loads((folder / "results.json").read_text())["parts"]["weights"]["found"]
-    assert list(found["rows"]) == ["ensemble|many", "swag|one", "swag|many"], "one network is too few"
-    expected = quality(sb.open(folder / "runs/swag"), sb.open(folder / "runs/fleet")).weights["canonical"][
-        "all"
-    ]
-    assert found["rows"]["swag|many"]["canonical"]["mmd"] == pytest.approx(expected.mmd)
-    assert sb.open(folder / "runs/fleet").draws.chains == 8
+    rows = found["rows"]
+    assert list(rows) == [FLOOR, "ensemble|many", "swag|one", "swag|many"], "one network is too few"
+    assert [(rows[name]["chains"], rows[name]["draws"]) for name in rows] == [(4, 1), (2, 1), (1, 4), (2, 2)]
+    fleet, swag = sb.open(folder / "runs/fleet"), sb.open(folder / "runs/weights/swag")
+    first, second = halves(fleet.draws)
+    few = swag.draws.select(draws=[0, 3])
+    for form, how in (("raw", lambda d: d), ("canonical", lambda d: sb.symmetry.canonical(d, fleet.group))):
+        x, y, z = (np.asarray(trees.ravel(how(d).variables["params"], 2)) for d in (few, first, second))
+        x, y, z = (each.reshape(4, -1) for each in (x, y, z))
+        kernels = Kernels.of(sb.evaluate.distances(y))
+        assert rows["swag|many"][form]["mmd"] == pytest.approx(sb.evaluate.mmd(x, y, kernels), rel=1e-4)
+        assert rows[FLOOR][form]["mmd"] == pytest.approx(sb.evaluate.mmd(z, y, kernels), rel=1e-4)
+    assert 0 < rows[FLOOR]["canonical"]["p_value"] <= 1
+    assert "p_value" not in rows["swag|one"]["raw"], "one chain cannot be permuted"
 
 
 def test_answer_about_weights_follows_the_numbers() -> None:
-    def row(raw: float, canonical: float) -> dict[str, Any]:
-        return {"raw": {"mmd": raw}, "canonical": {"mmd": canonical}}
+    def row(raw: float, canonical: float, **units: float) -> dict[str, Any]:
+        return {"raw": {"mmd": raw}, "canonical": {"mmd": canonical}, "units": units}
 
-    part = Weights(SETTINGS["tiny"])
-    rows = {"swag|one": row(2, 3), "swag|many": row(1, 4), "vi|one": row(5, 6), "vi|many": row(4, 2)}
+    part = Modes("tiny").parts()["weights"]
+    rows = {"swag|one": row(2, 3), "swag|many": row(1, 4, a=0.01, b=0.5), "vi|one": row(5, 6)}
+    rows["vi|many"] = row(4, 2, a=0.2, b=0.3)
     told = part.answer({"rows": rows, "fleet": 8})
     assert "Of 2 methods, many modes are nearer to independently trained networks than one for 2" in told
     assert "and for 1 with symmetries removed" in told
     assert "lets 1 of the 2" in told
+    assert "rejected at 0.05 in 1 of 4 layers of all methods, where chance gives 0.2" in told
     assert part.answer({"rows": {"swa|many": row(1, 1)}, "fleet": 8}).startswith("No method has draws enough")
+
+
+def test_rank_correlation_and_its_interval() -> None:
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=(2, 30))
+    assert spearman(x, y) == pytest.approx(scipy.stats.spearmanr(x, y).statistic)
+    assert np.isnan(spearman(x, np.ones(30)))
+    part = Modes("tiny").parts()["correlation"]
+    rows = [
+        {"setting": f"swag|{n // 2}|many", "seed": n % 2, "mmd": float(n), "AUROC": -n / 40, "accuracy": 0.5}
+        for n in range(20)
+    ]
+    told = part.answer({"rows": rows, "elsewhere": "far"})
+    assert told.startswith("Nearer weights go with better detection: over 20 runs of 10 settings")
+    assert "is -1.00 (95 % interval -1.00 to -1.00)" in told
+    for n, row in enumerate(rows):
+        row["AUROC"] = abs(n - 9.5)  # rises on one side as it falls on the other
+    seen = correlation(rows, "AUROC")
+    assert seen.low < 0 < seen.high
+    assert part.answer({"rows": rows, "elsewhere": "far"}).startswith("No correlation is clear")
+
+
+def test_runs_of_the_correlation_differ_by_rate_and_seed(folder: Path) -> None:
+    rows = json.loads((folder / "results.json").read_text())["parts"]["correlation"]["found"]["rows"]
+    settings = [f"swag|{factor}|{modes}" for factor in (1, 3) for modes in ("one", "many")]
+    assert sorted({row["setting"] for row in rows}) == sorted(settings)
+    assert len(rows) == 8
+    assert len({row["mmd"] for row in rows}) == 8
+    assert all(row["AUROC"] == pytest.approx(0.5) for row in rows), "the same inputs are not told apart"
+
+
+def test_disagreement_of_pairs(folder: Path) -> None:
+    found = json.loads((folder / "results.json").read_text())["parts"]["collapse"]["found"]
+    same = SIZES["tiny"].settings.elsewhere[0]
+    run, test = sb.open(folder / "runs/small-fleet"), sb.data.load(SIZES["tiny"].settings.data).test
+    each = run.predict(test.x).every[:, 0]
+    pairs = [sb.evaluate.mutual_information(each[[i, j]]).mean() for i in range(8) for j in range(i + 1, 8)]
+    assert found["sets"]["test"]["mean"] == pytest.approx(np.mean(pairs), rel=1e-4)
+    assert found["correlation"][same][0] == pytest.approx(1)
+    part = Modes("tiny").parts()["collapse"]
+    sets = {"test": {"mean": 0.1, "deviation": 0.01}, "far": {"mean": 0.4, "deviation": 0.1}}
+    made: dict[str, Any] = {"networks": 1000, "sets": sets, "correlation": {"far": [0.2, 0.1, 0.3]}}
+    told = part.answer(made)
+    assert "Every two of 1,000 networks disagree by 0.100 nats (± 0.010 over pairs) on test data" in told
+    assert "by 0.400 (± 0.100) on far, so the spread is wider there" in told
+    assert "weakly correlated over pairs: 0.20 (95 % interval 0.10 to 0.30)" in told
+    sets["far"]["deviation"] = 0.005
+    made["correlation"]["far"][0] = 0.8
+    assert "no wider" in part.answer(made)
+    assert "strongly" in part.answer(made)

@@ -76,7 +76,7 @@ def barriers(
         ends["aligned as a pair"] = (start, trees.index(moved, 0))
         for form, (a, b) in ends.items():
             line = with_statistics(run, line_between(a, b, t), examples["train"], statistics)
-            away = _swaps(run, a, line_between(a, b, waypoints))
+            away = swaps_along(run, a, line_between(a, b, waypoints))
             swaps[form] = swaps.get(form, np.zeros(WAYPOINTS)) + away / len(chosen)
             for part in PARTS:
                 for what, values in scores_of_each(run, line, examples[part]).items():
@@ -108,7 +108,7 @@ def line_between(a: Any, b: Any, t: np.ndarray) -> Draws:
     return Draws.from_variables(jax.tree.map(mixed, a, b))
 
 
-def _swaps(run: Opened, start: Any, line: Draws) -> np.ndarray:
+def swaps_along(run: Opened, start: Any, line: Draws) -> np.ndarray:
     """The transpositions between the order of a network and those of the networks on a line."""
     elements = symmetry.align(trees.index(line.variables, 0), run.group, to=start).elements
     return np.asarray(symmetry.transpositions(elements)["total"], np.float64)

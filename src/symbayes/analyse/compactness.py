@@ -8,11 +8,13 @@ networks in few bits (`few_bits.py`), of which so far no Gaussian has been bette
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from symbayes import trees
 from symbayes.analyse.few_bits import few_bits
 from symbayes.analyse.predictions import (
     Statistics,
@@ -28,6 +30,7 @@ from symbayes.distributions import Gaussian, largest_rank, mean_network, stored_
 from symbayes.distributions.few_bits import FewBits
 from symbayes.draws import Draws
 from symbayes.engine import Opened
+from symbayes.evaluate.metrics import find
 from symbayes.posterior import Predictive
 from symbayes.specs import require
 
@@ -35,6 +38,10 @@ RANKS = (0, 4, 32, 1024)
 STORED = (1, 2, 3, 5, 10, 20, 50)
 FLOAT = 32
 """Bits of a number that is not rounded."""
+
+
+Predict = Callable[[Any], Predictive]
+"""What is predicted at some inputs."""
 
 
 @dataclass(frozen=True)
@@ -119,13 +126,15 @@ def compactness(
     statistics: Statistics = "recompute",
     bits: float | None = None,
     networks: int = 20,
+    elsewhere: Any = None,
 ) -> Compactness:
     """Fit draws in each of several forms (raw, aligned), and judge by the predictive of the `rest`.
 
     The forms hold the same draws: the stored ones and the ceiling are of the first.  `scaling` is the
     dataset's `target_scaling` where its targets are standardised.  For networks that no training made,
     statistics of normalisers are computed again on the training examples, if these are given.  With `bits`,
-    up to so many `networks` of so many bits a weight are made too, chosen at the training inputs.
+    up to so many `networks` of so many bits a weight are made too, chosen at the training inputs.  With
+    inputs from `elsewhere`, out of distribution, scores have the mutual information at both.
     """
     first = next(iter(forms.values()))
     y = np.asarray(test.y)
@@ -133,22 +142,31 @@ def compactness(
     count = first.chains * len(first)
     rows, gaussians = [], {}
 
-    def judged(family: str, form: str, size: int | None, stored: int, predictive: Predictive) -> None:
-        rows.append(Row(family, form, size, stored, scores(predictive, target, y, scaling)))
+    def judged(family: str, form: str, size: int | None, stored: int, predict: Predict) -> None:
+        predictive = predict(test.x)
+        found = scores(predictive, target, y, scaling)
+        if elsewhere is not None:
+            found |= diversity(predictive, predict(elsewhere))
+        rows.append(Row(family, form, size, stored, found))
+
+    def by(networks: Draws | trees.Tree) -> Predict:
+        return lambda x: predictive_of(run, networks, x)
+
+    def sampled(gaussian: Gaussian) -> Predict:
+        return lambda x: sampled_predictive(run, gaussian, x, samples, train, statistics)
 
     each = FLOAT * sum(int(np.prod(shape)) for shape in first.shapes.values())
     for form, draws in forms.items():
         mean = with_statistics(run, mean_network(draws), train, statistics)
-        judged("mean network", form, None, each, predictive_of(run, mean, test.x))
+        judged("mean network", form, None, each, by(mean))
     for form, draws in forms.items():
         for rank in possible_ranks(ranks, first):
             tell(f"Gaussian of rank {rank}, {form}")
             gaussians[form] = Gaussian.fit(draws, rank)
-            predictive = sampled_predictive(run, gaussians[form], test.x, samples, train, statistics)
-            judged("Gaussian", form, rank, FLOAT * gaussians[form].floats, predictive)
+            judged("Gaussian", form, rank, FLOAT * gaussians[form].floats, sampled(gaussians[form]))
     for k in (k for k in STORED if k < count):
         kept = stored_draws(first, k * each // FLOAT)
-        judged("stored draws", "", k, k * each, predictive_of(run, kept, test.x))
+        judged("stored draws", "", k, k * each, by(kept))
     few = None
     if bits is not None:
         require(train is not None, "networks in few bits are chosen at training examples: give train")
@@ -156,9 +174,17 @@ def compactness(
         few = few_bits(run, first, train.x, bits, min(networks, count), tell=tell)
         for k in sorted({k for k in STORED if k < len(few)} | {len(few)}):
             some = few.first(k)
-            judged("few bits", "", k, some.bits, predictive_of(run, some.draws, test.x))
-    judged("ceiling", "", count, count * each, predictive_of(run, first, test.x))
+            judged("few bits", "", k, some.bits, by(some.draws))
+    judged("ceiling", "", count, count * each, by(first))
     return Compactness(rows, count, rest.chains * len(rest), len(y), gaussians, few)
+
+
+def diversity(predictive: Predictive, elsewhere: Predictive) -> dict[str, float]:
+    """The mutual information of a prediction and the network, in nats, in and out of distribution."""
+    row = find("mutual-information", predictive.kind)
+    # One network is certain of itself.
+    found = (row.of(each) if each.count > 1 else 0.0 for each in (predictive, elsewhere))
+    return dict(zip(("MI in", "MI out"), found, strict=True))
 
 
 def possible_ranks(ranks: Sequence[int], draws: Draws) -> list[int]:

@@ -40,6 +40,9 @@ LARGEST = 2048
 MOMENTS, SLOPES = 512, 64
 """Examples for second moments of inputs, and for slopes."""
 
+CHOOSING = 10_000
+"""Inputs at which networks are chosen, at most."""
+
 MOST = 8.0
 """Bits a weight beyond which nothing is gained by choosing networks."""
 
@@ -87,6 +90,7 @@ def few_bits(
     integers = rounded(matrices, rows, freedoms, numbers)
     all_of_them = FewBits.of(layout, rows, numbers, integers, exact)
     tell("choosing networks")
+    x = x[evenly(len(x), CHOOSING)]
     target = _features(run, draws, x).mean(axis=0)
     chosen = herded(_features(run, all_of_them.draws, x), target, networks)
     return FewBits.of(

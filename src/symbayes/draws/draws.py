@@ -174,6 +174,12 @@ class Draws:
         return {name: shape[2:] for name, shape in self._named(VARIABLES, self._shapes()).items()}
 
     @property
+    def floats(self) -> int:
+        """Numbers that it takes to keep the variables: an array that all draws share counts once a chain."""
+        each = [math.prod(s) * (1 if self._is_steady(name) else len(self)) for name, s in self.shapes.items()]
+        return self.chains * sum(each)
+
+    @property
     def variables(self) -> dict[str, Tree]:
         """All draws in memory as one tree with leading axes (chain, draw)."""
         return trees.variables({name: self._read_all(name, slice(None)) for name in self.shapes})
@@ -266,6 +272,12 @@ class Draws:
             name[len(kind) + 1 :]: shape for name, shape in shapes.items() if name.startswith(kind + "/")
         }
         return dict(sorted(found.items(), key=lambda item: trees.path_key(item[0])))
+
+    def _is_steady(self, name: str) -> bool:
+        """Whether a variable is the same in all draws of every chain."""
+        first = self.segments[0].read(f"{VARIABLES}/{name}", slice(1))
+        parts = (segment.read(f"{VARIABLES}/{name}", slice(None)) for segment in self.segments)
+        return all(bool((part == first).all()) for part in parts)
 
     def _read_all(self, name: str, rows: slice) -> np.ndarray:
         parts = [segment.read(f"{VARIABLES}/{name}", slice(None), rows) for segment in self.segments]

@@ -1,7 +1,7 @@
 """A run on disk: configuration, shards of draws and traces, state, and the journal that commits them.
 
     config.json        what was run: method, posterior, checksums of the data, versions, seed
-    draws/000007.safetensors   the draws of block 7, append-only
+    draws/000007.safetensors   the draws of block 7, append-only; what all draws share is stored once
     traces/000007.safetensors  statistics of every unit of block 7, draws or not
     state/000007.safetensors   all that is needed to go on after block 7; the last one only
     distribution/000009.safetensors   what the method had fitted after block 9
@@ -18,12 +18,10 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import functools
 import json
 import os
 import time
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +31,7 @@ from symbayes import specs
 from symbayes.draws import files, journal
 from symbayes.draws.draws import Draws
 from symbayes.draws.forward import FITTED, Forward
+from symbayes.draws.shards import RunError, ShardSegment, Steady, StoredFile, without_repeats
 from symbayes.specs import Recorded
 from symbayes.trees import Array
 
@@ -41,61 +40,6 @@ PARTS = ("draws", "traces", "distribution", "state")
 
 INFORMATIVE = ("versions", "created", "devices", "processes", "about", "derived_from")
 """Parts of a configuration that may differ when a run is resumed."""
-
-
-class RunError(RuntimeError):
-    """A run folder that cannot be used as asked; the message says why and what to do."""
-
-
-@dataclass(frozen=True)
-class StoredFile:
-    """A file that a journal line names."""
-
-    path: Path
-    bytes: int
-    sha256: str
-
-    def verify(self) -> Path:
-        """The path, once size and checksum are known to be right."""
-        self.verify_size()
-        _verify_content(self, self.path.stat().st_mtime_ns)
-        return self.path
-
-    def verify_size(self) -> None:
-        if not self.path.exists():
-            raise RunError(f"{self.path} is missing: restore it from a copy, or draw the run anew elsewhere")
-        if self.path.stat().st_size != self.bytes:
-            raise RunError(
-                f"{self.path} is damaged ({self.path.stat().st_size} bytes, {self.bytes} expected): "
-                "restore it from a copy, or draw the run anew elsewhere"
-            )
-
-
-@functools.lru_cache(maxsize=4096)
-def _verify_content(file: StoredFile, modified: int) -> None:
-    """Compare the checksum, once for every time the file was modified."""
-    if files.file_sha256(file.path) != file.sha256:
-        raise RunError(
-            f"{file.path} is damaged (its checksum does not match the journal): "
-            "restore it from a copy, or draw the run anew elsewhere"
-        )
-
-
-@dataclass(frozen=True)
-class ShardSegment:
-    """The draws in one shard, read when asked for."""
-
-    file: StoredFile
-    draws: int
-
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        with files.open_arrays(self.file.verify()) as arrays:
-            return {name: tuple(arrays.get_slice(name).get_shape()) for name in arrays.keys()}  # noqa: SIM118
-
-    def read(self, name: str, draws: slice, rows: slice = slice(None)) -> np.ndarray:
-        with files.open_arrays(self.file.verify()) as arrays:
-            part = arrays.get_slice(name)
-            return part[:, draws] if len(part.get_shape()) == 2 else part[:, draws, rows]
 
 
 class Run:
@@ -111,6 +55,7 @@ class Run:
         except ValueError as error:
             raise RunError(f"{self.path}/config.json is damaged ({error}): restore it from a copy") from error
         self.entries, self._lengths = journal.read(self.path / "journal.jsonl")
+        self._steady: Steady | None = None
 
     @classmethod
     @contextlib.contextmanager
@@ -185,11 +130,7 @@ class Run:
     @property
     def draws(self) -> Draws:
         """The committed draws, read from disk when walked."""
-        segments = [
-            ShardSegment(self._stored(entry["shard"]), entry["draws"])
-            for entry in self.entries
-            if entry["shard"]
-        ]
+        segments = [self._segment(entry) for entry in self.entries if entry["shard"]]
         return Draws(segments, observed=self._observed(), path=self.path, forward=self.forward)
 
     @property
@@ -230,8 +171,9 @@ class Run:
             gradients: over all data, how many the block took of all chains.
         """
         block = self.blocks
+        written, once, steady = without_repeats(draws if count else {}, block, self._last_steady())
         parts = {
-            "shard": ("draws", draws if count else None),
+            "shard": ("draws", written if count else None),
             "traces": ("traces", traces or None),
             "distribution": ("distribution", distribution),
             "state": ("state", state),
@@ -239,6 +181,7 @@ class Run:
         entry = {
             "block": block,
             "draws": count,
+            "once": once,
             "cursor": dict(cursor),
             "plan": dict(plan or {}),
             "gradients": gradients,
@@ -251,6 +194,7 @@ class Run:
         length = journal.append(self.path / "journal.jsonl", entry, self._lengths[-1] if self.entries else 0)
         self.entries.append(entry)
         self._lengths.append(length)
+        self._steady = steady if count else self._steady
         if state is not None:
             for old in (self.path / "state").glob("*.safetensors"):
                 if old.name != f"{block:06d}.safetensors":
@@ -267,6 +211,21 @@ class Run:
 
     def _stored(self, record: Mapping[str, Any]) -> StoredFile:
         return StoredFile(self.path / record["file"], record["bytes"], record["sha256"])
+
+    def _segment(self, entry: Mapping[str, Any]) -> ShardSegment:
+        """The draws of a block that has some."""
+        once = entry.get("once", {})
+        homes = {name: self._stored(self.entries[home]["shard"]) for name, home in once.items()}
+        return ShardSegment(self._stored(entry["shard"]), entry["draws"], homes)
+
+    def _last_steady(self) -> Steady:
+        """What did not change within the last block that has draws, and which block holds it."""
+        if self._steady is None:
+            last = next((entry for entry in reversed(self.entries) if entry["shard"]), None)
+            once = {} if last is None else last.get("once", {})
+            first = None if last is None else self._segment(last)
+            self._steady = {name: (home, first.read(name, slice(1))) for name, home in once.items() if first}
+        return self._steady
 
     def _observed(self) -> dict[str, Any]:
         found = sorted((self.path / "observed").glob("*.safetensors"))

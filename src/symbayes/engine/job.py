@@ -316,7 +316,12 @@ class Job:
 
 
 def _cut(tree: Any, count: int) -> Any:
-    """The first so many of the second axis, on the host, where that needs no compiling."""
+    """The first so many of the second axis, on the host, where that needs no compiling.
+
+    Of none nothing is fetched: the room for a large network's draws takes longer than a block.
+    """
+    if not count:
+        return jax.tree.map(lambda leaf: np.zeros((leaf.shape[0], 0, *leaf.shape[2:]), leaf.dtype), tree)
     return jax.tree.map(lambda leaf: np.ascontiguousarray(np.asarray(leaf)[:, :count]), tree)
 
 

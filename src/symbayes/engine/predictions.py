@@ -19,7 +19,7 @@ import numpy as np
 from symbayes import specs
 from symbayes.draws import Draws, files
 from symbayes.draws.forward import Forward
-from symbayes.draws.store import ShardSegment
+from symbayes.draws.shards import ShardSegment
 from symbayes.networks import Network
 from symbayes.networks.traced import traced
 from symbayes.posterior.likelihoods import Likelihood
@@ -60,8 +60,7 @@ def _described(
     shards: list[ShardSegment], forward: Forward, network: Network, likelihood: Likelihood, x: np.ndarray
 ) -> Iterator[files.Buffer]:
     for shard in shards:
-        shard.file.verify()
-        yield f"{shard.file.sha256} {shard.draws};".encode()
+        yield f"{' '.join(shard.checksums())} {shard.draws};".encode()
     yield forward.kind.encode()
     for name, array in sorted(forward.law.items()):
         yield f"{name} {array.dtype.str} {array.shape};".encode()

@@ -25,14 +25,14 @@ from symbayes.draws.forward import Kind
 from symbayes.engine.method import method
 from symbayes.engine.phase import Phase
 from symbayes.methods.phases.keys import Keys
-from symbayes.methods.training import REMEDY, Training
+from symbayes.methods.training import REMEDY, StoppableTraining
 from symbayes.posterior import Posterior
 from symbayes.posterior.dropout import DroppedNetwork, Mask, with_dropout
 from symbayes.specs import Count, Natural, Share
 
 
 @method
-class MCDropout(Training):
+class MCDropout(StoppableTraining):
     """A network trained with dropout, whose draws are masks (Gal & Ghahramani 2016).
 
     Attributes:
@@ -67,7 +67,7 @@ class MCDropout(Training):
         return with_dropout(posterior, self.dropout, self.mask)
 
     def phases(self, posterior: Posterior) -> tuple[Phase, ...]:
-        return self.training(posterior), Keys(self.draws)
+        return self.stoppable(posterior), Keys(self.draws)
 
     def notes(self, posterior: Posterior) -> list[str]:
         network = self.prepared(posterior).network

@@ -6,8 +6,9 @@ gradient at noisy weights gives both the mean's step and the curvature.
 
 Use it in place of an optimiser, to train a network and its spread together.  Weight decay and sample size are
 not options: they follow from the temperature and from the prior, which must be normal, one for all weights or
-one per layer.  The curvature needs some ``1 / (1 - b_2)`` steps to be found, with ``b_2`` the option `beta2`;
-a run with fewer has the spread of the curvature that it began with.
+one per layer.  Nor is the curvature at the beginning: it is the one whose spread is `scale`, for little and
+for much data.  The curvature needs some ``1 / (1 - b_2)`` steps to be found, with ``b_2`` the option `beta2`;
+a run with fewer has the spread that it began with.
 
 The statistic of every epoch is `loss`; draws have `energy` and `log_likelihood`.
 
@@ -38,7 +39,7 @@ class IVON(Method):
         learning_rate: for steps at the curvature of the beginning.
         epochs: passes over the training data.
         batch: examples in a mini-batch; what is left of an epoch is dropped, another part each time.
-        curvature: of the mean loss per example, at the beginning, in every weight.
+        scale: standard deviation of every weight when the fit begins.
         beta1: share of the running gradient that a step keeps.
         beta2: share of the curvature that a step keeps.
         draws: draws of each chain.
@@ -48,14 +49,14 @@ class IVON(Method):
     """
 
     name: ClassVar[str] = "ivon"
-    remedy: ClassVar[str] = "use a smaller learning_rate or a larger curvature"
+    remedy: ClassVar[str] = "use a smaller learning_rate or a smaller scale"
     example: ClassVar[str] = "--epochs 200 --learning-rate 0.1 --chains 5"
     extends: ClassVar[str | None] = "draws"
 
-    learning_rate: Positive = 0.1
+    learning_rate: Positive = 0.2
     epochs: Count = 100
     batch: Count = 100
-    curvature: Positive = 0.1
+    scale: Positive = 0.02
     beta1: Share = 0.9
     beta2: Share = 0.999
     draws: Count = 50
@@ -75,7 +76,7 @@ class IVON(Method):
         newton = OnlineNewton(
             units=self.epochs,
             rate=Rate.of(self.learning_rate, self.schedule, self.epochs),
-            curvature=self.curvature,
+            scale=self.scale,
             beta1=self.beta1,
             beta2=self.beta2,
             batch=self.batch,

@@ -34,10 +34,10 @@ import numpy as np
 from symbayes.draws.forward import Kind
 from symbayes.engine.method import method
 from symbayes.engine.phase import Phase
-from symbayes.methods.phases.curvature import Curvature, Form, Precision
+from symbayes.methods.phases.curvature import FACTOR, Curvature, Form, Precision
 from symbayes.methods.phases.middle import Middle
 from symbayes.methods.phases.sample import Sample
-from symbayes.methods.training import REMEDY, Training
+from symbayes.methods.training import REMEDY, StoppableTraining
 from symbayes.posterior import Posterior
 from symbayes.posterior.curvature import STRUCTURES
 from symbayes.specs import Count, Natural, require
@@ -48,7 +48,7 @@ FORWARD: dict[Predict, Kind] = {"samples": "plain", "linearised": "linearised", 
 
 
 @method
-class Laplace(Training):
+class Laplace(StoppableTraining):
     """A Gaussian around each mode, of the curvature there (Daxberger et al. 2021).
 
     Attributes:
@@ -56,8 +56,8 @@ class Laplace(Training):
         chains: modes, each with a Gaussian of its own.
         structure: what is kept of the curvature: its diagonal, two Kronecker factors for every layer, or the
             whole matrix of the last layer, where all others keep their weights.
-        prior_precision: the posterior's own, or that times a factor which the evidence prefers, or
-            the loss on validation data.
+        prior_precision: the posterior's own, or that times a factor which the evidence prefers, for all
+            weights or for each of the layers by itself, or the loss on validation data.
         predict: by drawing weights, by drawing weights of the linearised network, or by the probit
             approximation of the latter, without draws.
         draws: draws of each chain; with predict=probit there is one, the mode.
@@ -91,7 +91,7 @@ class Laplace(Training):
         validation = posterior.validation if self.prior_precision == "validation" else None
         curvature = Curvature(self.structure, self.prior_precision, validation)
         last = Middle() if self.predict == "probit" else Sample(self.draws)
-        return self.training(posterior), curvature, last
+        return self.stoppable(posterior), curvature, last
 
     def notes(self, posterior: Posterior) -> list[str]:
         names = STRUCTURES[self.structure].neglected(posterior)
@@ -102,10 +102,14 @@ class Laplace(Training):
     def tell(self, traces: Mapping[str, np.ndarray]) -> list[str]:
         if "log_evidence" not in traces:
             return []
-        evidence, factor = (traces[name][:, -1] for name in ("log_evidence", "precision_factor"))
-        words = [f"log evidence {_range(evidence, ',.1f')}"]
+        words = [f"log evidence {_range(traces['log_evidence'][:, -1], ',.1f')}"]
+        factors = {name: _range(traces[name][:, -1], ".3g") for name in traces if name.startswith(FACTOR)}
         if self.prior_precision != "prior":
-            words.append(f"the prior's precision was multiplied by {_range(factor, '.3g')}")
+            each = [
+                f"{factor}{name.removeprefix(FACTOR).replace('/', ' in ', 1)}"
+                for name, factor in factors.items()
+            ]
+            words.append(f"the prior's precision was multiplied by {', '.join(each)}")
         return words
 
 

@@ -6,8 +6,8 @@ every layer, and nothing of the others (`methods/phases/masks.py` has the weight
 such as the last bias: members share nothing.  The paper widens a network by a factor alpha so that members
 are not too narrow; here, choose a wider network.
 
-Use it where memory bounds the ensemble: members are narrow networks, stored as weights of the wide one with
-zeros outside their groups.
+Use it where members may be narrow.  They are stored and computed as the wide network with zeros outside of
+their groups, so that a step costs as much as one of so many wide networks, and not the paper's share of it.
 
 References: Laurent et al. (2023), Packed-Ensembles for efficient uncertainty estimation.
 """

@@ -30,12 +30,12 @@ class Training(Method):
         epochs: passes over the training data.
         batch: examples in a mini-batch; what is left of an epoch is dropped, another part each time.
         chains: members, each trained from a start of its own.
-        optimizer: adam; adamw, where the prior is weight decay that Adam does not rescale; or sgd with
-            momentum.
+        optimizer: adam; adamw, where the prior is weight decay that Adam does not rescale; sgd with momentum;
+            or nesterov, the same with Nesterov's.
         schedule: the learning rate stays constant, falls to zero linearly or along a cosine, or in steps to a
             tenth at half of the training and to a hundredth at three quarters.
         warmup: share of the training in which the learning rate first rises from zero.
-        momentum: share of the velocity that a step of sgd keeps.
+        momentum: share of the velocity that a step of sgd or nesterov keeps.
         clip: largest norm of the gradient of all weights; 0 for no limit.
     """
 
@@ -85,6 +85,8 @@ class Training(Method):
 @method
 class StoppableTraining(Training):
     """What methods have in common that train to an end which validation data may bring earlier.
+
+    Not so those whose draws come from along the training, or are averages of it, or are fitted to a bound.
 
     Attributes:
         patience: epochs without a lower loss on validation data after which a member stops, and is what it

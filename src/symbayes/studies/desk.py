@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from symbayes import data
 from symbayes.analyse.progress import Tell, silent
 from symbayes.engine import Method, Opened, open_run, run
 from symbayes.posterior import Posterior
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -27,12 +29,21 @@ class Desk:
         seed: of its runs.
         tell: is told what is being done.
         warned: what runs warned of, by their names.
+        made: what several parts need and is made once, by name.
     """
 
     folder: Path
     seed: int = 0
     tell: Tell = silent
     warned: dict[str, list[str]] = field(default_factory=dict)
+    made: dict[str, Any] = field(default_factory=dict)
+
+    def once(self, name: str, make: Callable[[], T]) -> T:
+        """What `make` gives, made when it is first asked for and kept in memory while the study goes on."""
+        if name not in self.made:
+            self.tell(name)
+            self.made[name] = make()
+        return self.made[name]
 
     def run(
         self,

@@ -11,7 +11,9 @@ moves a network there: the pull is the gradient of weight decay along that way,
 
     pull = l |<w, t>|,   t the unit tangent of the orbit towards the minimum,
 
-and beside it stands the noise of mini-batch gradients, the root of their summed variances.
+and beside it stands the noise of mini-batch gradients, the root of their summed variances.  For the same
+reason gradient flow keeps the imbalance |into a unit|^2 - |out of it|^2 of every unit, and weight decay lets
+it fall as exp(-2 l t): what is left of it at the end of training says whether the minimum can be reached.
 
 Reference: Laurent, Aldea & Franchi (2024), A symmetry-aware exploration of Bayesian neural network
 posteriors.
@@ -20,6 +22,7 @@ posteriors.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -87,7 +90,8 @@ class Profiles(Part):
             found[f"{decay:g}"] = profile(run, posterior, decay, self.training.batch)
         first = self.training.epochs - (self.training.draws - 1) * self.training.thin
         epochs = [first + number * self.training.thin for number in range(self.training.draws)]
-        return {"epochs": epochs, "chains": self.training.chains, "decays": found}
+        time = training_time(self.training, len(dataset.train))
+        return {"epochs": epochs, "chains": self.training.chains, "time": time, "decays": found}
 
     def answer(self, found: Found) -> str:
         last = {decay: one["ratio"][-1] for decay, one in found["decays"].items()}
@@ -101,7 +105,10 @@ class Profiles(Part):
         return (
             f"{ends} within {NEAR:.0%} of the lightest copy: they weigh {last[lightest]:.3f} times the "
             f"minimum at weight decay {lightest} and {last[heaviest]:.3f} times at {heaviest}. The pull "
-            f"towards it is at most {share:.2g} times the noise of mini-batch gradients."
+            f"towards it is at most {share:.2g} times the noise of mini-batch gradients; in so long a "
+            f"training it alone leaves {left(lightest, found['time']):.0%} and "
+            f"{left(heaviest, found['time']):.0%} of the imbalance between weights into a unit and out of "
+            "it."
         )
 
     def show(self, found: Found) -> list[Table | Figure]:
@@ -116,11 +123,11 @@ class Profiles(Part):
             f"weight decay {d}": (epochs, np.array(one["pull"]) / np.array(one["noise"]))
             for d, one in decays.items()
         }
+        columns = ["weight decay", "mass", "minimum", "ratio", "distance", "pull", "noise", "left"]
         rows: list[Any] = [
-            [d, *(one[name][-1] for name in ("mass", "minimum", "ratio", "distance", "pull", "noise"))]
+            [d, *(one[name][-1] for name in columns[1:-1]), left(d, found["time"])]
             for d, one in decays.items()
         ]
-        columns = ["weight decay", "mass", "minimum", "ratio", "distance", "pull", "noise"]
         return [
             figures.curves(
                 mass, "epoch", "summed squares", "Mass and its minimum", "Means over networks.", log_y=True
@@ -146,10 +153,24 @@ class Profiles(Part):
                 columns,
                 rows,
                 f"At the end of training, means over {found['chains']} networks. The distance is that "
-                "between the weights and those of the lightest copy, over the norm of the weights.",
+                "between the weights and those of the lightest copy, over the norm of the weights; left is "
+                "what weight decay alone leaves of the imbalance, exp(-2 l T), T the sum of the steps.",
                 dict.fromkeys(columns[1:], ".4g"),
             ),
         ]
+
+
+def training_time(method: CheckpointEnsemble, examples: int) -> float:
+    """The sum T of the steps of a training by stochastic gradients with momentum and a cosine schedule."""
+    return 0.5 * method.learning_rate * method.epochs * (examples // method.batch) / (1 - method.momentum)
+
+
+def left(decay: str, time: float) -> float:
+    """The share of |into a unit|^2 - |out of it|^2 that weight decay leaves after a time T: exp(-2 l T).
+
+    Without weight decay, gradient flow conserves it: the loss is the same along the orbit.
+    """
+    return math.exp(-2 * float(decay) * time)
 
 
 def profile(run: Opened, posterior: Posterior, decay: float, batch: int) -> dict[str, list[float]]:

@@ -91,23 +91,24 @@ class Study(ABC):
         parts = self.parts()
         asked = self._asked(parts)
         done = self._done(parts)
+        made: dict[str, Any] = {}
         for number, name in enumerate(asked, start=1):
             head = f"part {number} of {len(asked)}, {name}"
             if name in done:
                 console.print(f"{head}: done before, in {duration(done[name].seconds)}", markup=False)
                 continue
             console.print(f"{head}: {parts[name].question}", markup=False)
-            done[name] = self._do(name, parts[name], console)
+            done[name] = self._do(name, parts[name], made, console)
             console.print(f"{head}: took {duration(done[name].seconds)}", markup=False)
         page = telling.write(self, parts, {name: done[name] for name in parts if name in done})
         telling.say(self, parts, done, page)
         return page
 
-    def _do(self, name: str, part: Part, console: Console) -> Result:
+    def _do(self, name: str, part: Part, made: dict[str, Any], console: Console) -> Result:
         def tell(words: str) -> None:
             console.print(f"  {words}", markup=False, soft_wrap=True)
 
-        desk = Desk(self.folder, self.seed, tell)
+        desk = Desk(self.folder, self.seed, tell, made=made)
         before, begin = stored.seconds_before(self.folder, name), time.monotonic()
         try:
             found = part.work(desk)

@@ -179,6 +179,23 @@ def test_activations_between_products_stay_small() -> None:
     assert in_bfloat16(function)(w, x, jax.random.key(0)).dtype == jnp.float32
 
 
+def test_running_statistics_are_whole() -> None:
+    """Rounded, they would stay where they are, up to two per cent off."""
+    rng = np.random.default_rng(3)
+    x, w, old = (rng.normal(size=shape).astype(np.float32) for shape in ((50, 4), (4, 3), (3,)))
+
+    def function(x: jax.Array, w: jax.Array, old: jax.Array) -> tuple[jax.Array, jax.Array]:
+        inner = x @ w
+        mean = jnp.mean(inner, axis=0)
+        return 0.9 * old + 0.1 * mean, (inner - mean) @ w.T
+
+    made, outputs = in_bfloat16(function)(x, w, old)
+    inner = rounded((rounded(x) @ rounded(w)).astype(np.float32))
+    np.testing.assert_allclose(made, 0.9 * old + 0.1 * inner.mean(axis=0), rtol=1e-5)
+    np.testing.assert_allclose(outputs, (inner - inner.mean(axis=0)) @ w.T, rtol=0.05, atol=0.05)
+    assert "bf16[50,3] = sub" in str(jax.make_jaxpr(in_bfloat16(function))(x, w, old))
+
+
 NETWORKS = {
     "mlp": sb.networks.mlp(hidden=(6,), outputs=10),
     "cnn": sb.networks.cnn(channels=(3,), hidden=(5,), outputs=10),

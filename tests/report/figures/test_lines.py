@@ -38,6 +38,21 @@ def test_a_single_curve_needs_no_legend_and_a_logarithmic_axis_shows_plain_numbe
     assert all(float(text) == pytest.approx(place) for place, text in labels.items())
 
 
+def test_points_are_marks_without_lines():
+    rng = np.random.default_rng([SEED, 7])
+    series = {"few": tuple(rng.random((2, 6))), "many": tuple(rng.random((2, 400)))}
+    series["few"][1][3] = np.nan
+    drawn = draw(lambda: figures.points(series, "distance", "detection", "T"))
+    (axes,) = drawn.axes
+    few, many = axes.get_lines()
+    np.testing.assert_array_equal(points(few), [np.delete(a, 3) for a in series["few"]], err_msg=str(SEED))
+    np.testing.assert_array_equal(points(many), series["many"])
+    assert few.get_linestyle() == many.get_linestyle() == "None"
+    assert few.get_markersize() > many.get_markersize()
+    assert drawn.legend == ["few", "many"]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("distance", "detection")
+
+
 def test_paths_draw_losses_as_they_are_and_accuracies_in_percent():
     rng = np.random.default_rng([SEED, 1])
     t = np.linspace(0, 1, 9)

@@ -22,6 +22,9 @@ from jaxtyping import Float, Float64, Int64
 DAMPING = 0.01
 """Of the mean diagonal of A, added to it."""
 
+TOGETHER = 32
+"""Rows whose errors are put upon later ones at once."""
+
 
 def freedom(moment: Float[np.ndarray, "*lead i i"]) -> Float64[np.ndarray, "*lead i i"]:
     """U, from the second moment of a layer's inputs."""
@@ -45,12 +48,20 @@ def compensated(
     """
     left = np.array(weights, np.float64)
     integers = np.zeros(left.shape, np.int64)
-    for row, step in enumerate(np.asarray(steps, np.float64)):
-        if np.isfinite(step):
-            integers[:, row] = np.rint(left[:, row] / step)
-            kept = integers[:, row] * step
-        else:
-            kept = 0.0 if instead is None else instead[:, row]
-        lost = (left[:, row] - kept) / free[:, row, row, None]
-        left[:, row + 1 :] -= free[:, row, row + 1 :, None] * lost[:, None]
+    steps = np.asarray(steps, np.float64)
+    for first in range(0, len(steps), TOGETHER):
+        block = slice(first, min(first + TOGETHER, len(steps)))
+        # What later blocks take up is one product of matrices, when all rows of this one are rounded.
+        lost = np.empty(left[:, block].shape)
+        for row in range(block.start, block.stop):
+            step = steps[row]
+            if np.isfinite(step):
+                integers[:, row] = np.rint(left[:, row] / step)
+                kept = integers[:, row] * step
+            else:
+                kept = 0.0 if instead is None else instead[:, row]
+            own = (left[:, row] - kept) / free[:, row, row, None]
+            lost[:, row - first] = own
+            left[:, row + 1 : block.stop] -= free[:, row, row + 1 : block.stop, None] * own[:, None]
+        left[:, block.stop :] -= np.swapaxes(free[:, block, block.stop :], 1, 2) @ lost
     return integers

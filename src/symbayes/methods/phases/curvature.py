@@ -7,8 +7,9 @@ Laplace approximation ``N(m, H^-1)`` with ``m`` the weights of the chain and
 
 Here ``a`` and ``b`` are the weights of log likelihood and log prior in the log density (1 without a
 temperature), ``s`` the prior's standard deviations, and ``p`` a factor of the prior's precision: 1, or the
-one that evidence or validation data prefer (`posterior/curvature/evidence.py` has the evidence,
-`posterior/curvature/forms.py` the forms of the curvature).
+one that evidence (for all weights, or for each layer by itself) or validation data prefer
+(`posterior/curvature/evidence.py` has the evidence, `posterior/curvature/forms.py` the forms of the
+curvature).
 
 Reference: MacKay (1992), A practical Bayesian framework for backpropagation networks.
 """
@@ -24,12 +25,15 @@ import jax.numpy as jnp
 from symbayes.distributions import Distribution
 from symbayes.engine.phase import Left, Phase, Tick, phase, static
 from symbayes.posterior import Posterior
-from symbayes.posterior.curvature import STRUCTURES, Peak, prior_scales, validated
+from symbayes.posterior.curvature import STRUCTURES, Peak, layer_of, prior_scales, validated
 from symbayes.posterior.curvature.structure import rows_of
 from symbayes.pytrees import pytree
 
 Form = Literal["diagonal", "kronecker", "last-layer"]
-Precision = Literal["prior", "evidence", "validation"]
+Precision = Literal["prior", "evidence", "layers", "validation"]
+
+FACTOR = "precision_factor"
+"""Statistic of the factor of the prior's precision; where each layer has one, its name follows."""
 
 
 @pytree
@@ -64,7 +68,9 @@ class Curvature(Phase):
 
     def enter(self, posterior: Posterior, shared: None, left: Left, tick: Tick) -> Curved:
         zeros = STRUCTURES[self.structure].zeros(posterior, left.variables)
-        return Curved(left.variables, zeros, jnp.ones(()))
+        names = dict.fromkeys(map(layer_of, STRUCTURES[self.structure].names(posterior)))
+        by_layer = self.precision == "layers" and self.structure != "last-layer"
+        return Curved(left.variables, zeros, dict.fromkeys(names, jnp.ones(())) if by_layer else jnp.ones(()))
 
     def steps(self, posterior: Posterior, shared: None) -> int:
         return posterior.chunks.mask.shape[0]
@@ -82,10 +88,16 @@ class Curvature(Phase):
         peak, factor = self._peak(posterior, flight), flight.factor
         if self.precision == "evidence":
             factor = peak.tuned()
+        if self.precision == "layers":
+            factor = peak.tuned_by_layer()
         if self.precision == "validation":
             structure = STRUCTURES[self.structure]
             factor = validated(posterior, structure, peak, flight.variables, self.validation)
-        statistics = {"log_evidence": peak.log_evidence(factor), "precision_factor": factor}
+        statistics = {"log_evidence": peak.log_evidence(factor)}
+        if isinstance(factor, dict):
+            statistics |= {f"{FACTOR}/{name.removeprefix('params/')}": one for name, one in factor.items()}
+        else:
+            statistics[FACTOR] = factor
         return Curved(flight.variables, flight.sums, factor), statistics, None
 
     def fit(self, posterior: Posterior, shared: None, chain: Curved) -> Distribution:

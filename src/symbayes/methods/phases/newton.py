@@ -12,8 +12,9 @@ gradient of the mean loss of a mini-batch (minus the log likelihood per example)
 
 The last part of ``h`` keeps ``h + d`` positive.  The weight decay ``d`` and the sample size ``l`` follow from
 the posterior:  ``l = N / T``, and ``d = 1 / (a^2 N)`` where the temperature tempers the whole posterior,
-``T / (a^2 N)`` where it tempers the likelihood only.  The rate ``r`` is the learning rate times ``h + d`` at
-the beginning.  A unit is an epoch; its statistic is `loss`, the mean loss at noisy weights.
+``T / (a^2 N)`` where it tempers the likelihood only.  At the beginning ``h = 1 / (l s^2)`` for a given ``s``:
+a given curvature would be a spread that overwhelms little data.  The rate ``r`` is the learning rate times
+``h + d`` at the beginning.  A unit is an epoch; its statistic is `loss`, the mean loss at noisy weights.
 
 Reference: Shen et al. (2024), Variational learning is effective for large deep networks.
 """
@@ -54,7 +55,7 @@ class OnlineNewton(Phase):
     Attributes:
         units: epochs.
         rate: learning rate of every step, at the curvature of the beginning.
-        curvature: h at the beginning.
+        scale: standard deviation that makes h at the beginning.
         beta1: share of the running gradient that a step keeps.
         beta2: share of the curvature that a step keeps.
         batch: examples in a mini-batch.
@@ -64,7 +65,7 @@ class OnlineNewton(Phase):
 
     units: Any
     rate: Rate
-    curvature: Any
+    scale: Any
     beta1: Any
     beta2: Any
     batch: int | None = static()
@@ -72,7 +73,8 @@ class OnlineNewton(Phase):
     def enter(self, posterior: Posterior, shared: None, left: Left, tick: Tick) -> Curved:
         params = left.variables["params"]
         zero = jax.tree.map(jnp.zeros_like, params)
-        curvature = jax.tree.map(lambda w: jnp.full_like(w, self.curvature), params)
+        first = self._first(posterior)
+        curvature = jax.tree.map(lambda w: jnp.full_like(w, first), params)
         return Curved(left.variables, zero, curvature, jnp.zeros(()))
 
     def step(self, posterior: Posterior, shared: None, flight: Curved, tick: Tick) -> Curved:
@@ -86,18 +88,22 @@ class OnlineNewton(Phase):
         gradient = jax.tree.map(lambda g: unit * g, slope)
         momentum = jax.tree.map(lambda u, g: self.beta1 * u + (1 - self.beta1) * g, flight.momentum, gradient)
         curvature = jax.tree.map(self._curved, flight.curvature, gradient, noise, scales, decay)
-        steps = self.steps(posterior, None)
+        steps, first = self.steps(posterior, None), self._first(posterior)
         rate, debias = (
             self.rate.at(tick.unit, tick.step, steps),
             1 - self.beta1 ** (tick.unit * steps + tick.step + 1),
         )
 
         def moved(m: Any, u: Any, h: Any, d: Any) -> Any:
-            return m - rate * (self.curvature + d) * (u / debias + d * m) / (h + d)
+            return m - rate * (first + d) * (u / debias + d * m) / (h + d)
 
         means = jax.tree.map(moved, means, momentum, curvature, decay)
         variables = {"params": means, "stats": stats}
         return Curved(variables, momentum, curvature, flight.loss + unit * log_likelihood)
+
+    def _first(self, posterior: Posterior) -> jax.Array:
+        """h at the beginning."""
+        return 1 / (sample_size(posterior) * self.scale**2)
 
     def _curved(self, h: Any, gradient: Any, noise: Any, scale: Any, decay: Any) -> Any:
         found, new = gradient * noise / scale, 1 - self.beta2

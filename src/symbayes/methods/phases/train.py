@@ -14,7 +14,8 @@ A limit on the norm of the gradient is one on that of all weights together, as t
 is an epoch, in an order of its own.  Examples that do not fill a last mini-batch are left out, other ones in
 each epoch.
 
-References: Kingma & Ba (2015), Adam; Loshchilov & Hutter (2019), Decoupled weight decay regularization.
+References: Kingma & Ba (2015), Adam; Loshchilov & Hutter (2019), Decoupled weight decay regularization;
+Sutskever et al. (2013), On the importance of initialization and momentum in deep learning (Nesterov's).
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from symbayes.methods.phases.schedules import Rate
 from symbayes.posterior import Posterior
 from symbayes.pytrees import pytree
 
-Optimizer = Literal["adam", "adamw", "sgd"]
+Optimizer = Literal["adam", "adamw", "sgd", "nesterov"]
 
 
 @pytree
@@ -52,13 +53,13 @@ class Train(Phase):
     Attributes:
         units: epochs.
         rate: learning rate of every step, for the mean loss per example.
-        momentum: share of the velocity that a step of sgd keeps.
+        momentum: share of the velocity that a step of sgd or nesterov keeps.
         clip: largest norm of the gradient of all weights; None for no limit.
         draws: how many draws there are, the last of them at the end of the last epoch; 0 for none.
         thin: epochs from one draw to the next.
         grows: whether more epochs change nothing of the first: in cycles of fixed length.
         batch: examples in a mini-batch.
-        optimizer: adam, adamw or sgd with momentum.
+        optimizer: adam, adamw, or sgd with momentum, Nesterov's or not.
     """
 
     shown: ClassVar[tuple[str, ...]] = ("loss",)
@@ -89,7 +90,9 @@ class Train(Phase):
 
     def optimiser(self) -> optax.GradientTransformation:
         """Without the learning rate."""
-        return optax.trace(decay=self.momentum) if self.optimizer == "sgd" else optax.scale_by_adam()
+        if self.optimizer in ("sgd", "nesterov"):
+            return optax.trace(decay=self.momentum, nesterov=self.optimizer == "nesterov")
+        return optax.scale_by_adam()
 
     def step(self, posterior: Posterior, shared: None, flight: Flight, tick: Tick) -> Flight:
         value, gradient, decay, stats = self.loss(posterior, flight.variables, tick)

@@ -12,12 +12,15 @@ weight ``b``:
     log Z = a L + b R + P/2 log(2 pi) + sum_i log s_i - 1/2 sum_i log(a v_i + b p)
     R = P/2 log p - p q / 2 - sum_i log s_i - P/2 log(2 pi)
 
+Where no eigenvector crosses layers, this is a sum over layers, each of which can have its own factor ``p``.
+
 Reference: MacKay (1992), A practical Bayesian framework for backpropagation networks.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,7 +68,8 @@ class Peak:
     Attributes:
         spectrum: of the curvature, for parameters in units of their scales.
         log_likelihood: at the mode.
-        square: q, the squared norm of the varying parameters in units of their scales.
+        square: q, the squared norms of the varying parameters in units of their scales, a pytree like the
+            eigenvalues.
         log_scales: the sum of the logarithms of these scales.
         weights: a and b, those of log likelihood and log prior.
     """
@@ -81,12 +85,13 @@ class Peak:
         cls, posterior: Posterior, structure: Structure, variables: Any, sums: Any, scales: Leaves
     ) -> Peak:
         names, flat = structure.names(posterior), trees.flatten(variables)
-        squares = [jnp.sum(jnp.square(flat[name] / scales[name])) for name in names]
+        squares = {name: jnp.sum(jnp.square(flat[name] / scales[name])) for name in names}
         logs = [flat[name].size * jnp.log(scales[name]) for name in names]
+        spectrum = structure.spectrum(posterior, sums, scales)
         return cls(
-            structure.spectrum(posterior, sums, scales),
+            spectrum,
             compensated(posterior.measured_terms(variables)),
-            jnp.sum(jnp.stack(squares)),
+            squares if isinstance(spectrum.values, dict) else jnp.sum(jnp.stack(list(squares.values()))),
             jnp.sum(jnp.stack(logs)),
             (posterior.likelihood_weight, posterior.prior_weight),
         )
@@ -97,37 +102,76 @@ class Peak:
         return sum(leaf.size for leaf in jax.tree.leaves(self.spectrum.values))
 
     def deviations(self, factor: Any) -> Any:
-        """Standard deviations along the eigenvectors, for a prior whose precision is multiplied by this."""
+        """Standard deviations along the eigenvectors, for a prior whose precision is multiplied by this: one
+        number, or one for each layer by its name."""
         a, b = self.weights
-        return jax.tree.map(lambda v: 1 / jnp.sqrt(a * v + b * factor), self.spectrum.values)
+        return jax.tree.map(
+            lambda v, p: 1 / jnp.sqrt(a * v + b * p), self.spectrum.values, self._each(factor)
+        )
 
     def log_evidence(self, factor: Any) -> jax.Array:
-        """log Z for a prior whose precision is multiplied by this."""
+        """log Z for a prior whose precision is multiplied by this: one number, or one for each layer."""
         a, b = self.weights
-        # Each eigenvalue against the prior alone, which is small for most: their logarithms would not add up.
-        logs = [jnp.log1p(a * v / (b * factor)).ravel() for v in jax.tree.leaves(self.spectrum.values)]
-        left = b * jnp.log(factor) - jnp.log(b * factor)
         constant = (1 - b) * (self.log_scales + self.count / 2 * math.log(2 * math.pi))
-        fit = a * self.log_likelihood - b * factor * self.square / 2
-        return fit - compensated(jnp.concatenate(logs)) / 2 + self.count / 2 * left + constant
+        gained = self._gained(self.spectrum.values, self.square, self._each(factor))
+        return a * self.log_likelihood + gained + constant
+
+    def _each(self, factor: Any) -> Any:
+        """The factor of every array of eigenvalues."""
+        values = self.spectrum.values
+        if isinstance(factor, dict):
+            return {name: factor[layer_of(name)] for name in values}
+        return jax.tree.map(lambda _: factor, values)
+
+    def _gained(self, values: Any, squares: Any, factors: Any) -> jax.Array:
+        """What some arrays of eigenvalues, and the prior of what belongs to them, add to the evidence."""
+        a, b = self.weights
+        arrays = list(zip(*map(jax.tree.leaves, (values, squares, factors)), strict=True))
+        # Each eigenvalue against the prior alone, which is small for most: their logarithms would not add up.
+        logs = jnp.concatenate([jnp.log1p(a * v / (b * p)).ravel() for v, _, p in arrays])
+        prior = [v.size / 2 * (b * jnp.log(p) - jnp.log(b * p)) - b * p * q / 2 for v, q, p in arrays]
+        return sum(prior[1:], prior[0]) - compensated(logs) / 2
 
     def tuned(self) -> jax.Array:
-        """The factor with the largest evidence: the best of `FACTORS`, and golden section around it."""
-        grid = jnp.log(jnp.asarray(FACTORS))
+        """The factor with the largest evidence."""
+        return _best(self.log_evidence)
 
-        def evidence(log: jax.Array) -> jax.Array:
-            return self.log_evidence(jnp.exp(log))
+    def tuned_by_layer(self) -> Any:
+        """For each layer, by its name, the factor with the largest evidence; one number where the eigenvalues
+        are not those of single layers."""
+        values, squares = self.spectrum.values, self.square
+        if not isinstance(values, dict):
+            return self.tuned()
 
-        best = jnp.clip(jnp.argmax(jax.lax.map(evidence, grid)), 1, len(FACTORS) - 2)
+        def best(layer: str) -> jax.Array:
+            own, norms = ({n: t[n] for n in t if layer_of(n) == layer} for t in (values, squares))
+            return _best(lambda p: self._gained(own, norms, dict.fromkeys(own, p)))
 
-        def narrowed(_: Any, ends: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
-            low, high = ends
-            left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
-            better = evidence(left) > evidence(right)
-            return jnp.where(better, low, left), jnp.where(better, right, high)
+        return {layer: best(layer) for layer in dict.fromkeys(map(layer_of, values))}
 
-        low, high = jax.lax.fori_loop(0, SEARCH, narrowed, (grid[best - 1], grid[best + 1]))
-        return jnp.exp((low + high) / 2)
+
+def layer_of(name: str) -> str:
+    """The layer that a parameter belongs to: what stands before its own name."""
+    return name.rpartition("/")[0]
+
+
+def _best(evidence: Callable[[jax.Array], jax.Array]) -> jax.Array:
+    """The factor with the largest evidence: the best of `FACTORS`, and golden section around it."""
+    grid = jnp.log(jnp.asarray(FACTORS))
+
+    def of_log(log: jax.Array) -> jax.Array:
+        return evidence(jnp.exp(log))
+
+    best = jnp.clip(jnp.argmax(jax.lax.map(of_log, grid)), 1, len(FACTORS) - 2)
+
+    def narrowed(_: Any, ends: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        low, high = ends
+        left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+        better = of_log(left) > of_log(right)
+        return jnp.where(better, low, left), jnp.where(better, right, high)
+
+    low, high = jax.lax.fori_loop(0, SEARCH, narrowed, (grid[best - 1], grid[best + 1]))
+    return jnp.exp((low + high) / 2)
 
 
 def validated(

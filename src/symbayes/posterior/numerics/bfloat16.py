@@ -6,7 +6,8 @@ written anew:
 - a matrix product or convolution has its operands rounded to bfloat16, is summed in float32, and is rounded;
 - what is computed element by element from such a value, or moved, stays in bfloat16, so that activations take
   half the bytes, which is what bounds networks of few channels;
-- everything else (sums, loops, functions with a derivative of their own) is computed in float32 and rounded.
+- a sum is made in float32 and stays so until it meets such a value again: the statistics of a normaliser;
+- everything else (loops, functions with a derivative of their own) is computed in float32 and rounded.
 
 So is the derivative, but that of a float32 operand of a matrix product, a parameter, is left in float32.
 """
@@ -100,7 +101,7 @@ def _otherwise(eqn: Any, *inputs: Any) -> Sequence[Any] | None:
     if name in KEPT:
         return bind(eqn, [_small(x) for x in given])
     outputs = bind(eqn, [x.astype(v.aval.dtype) for v, x in zip(eqn.invars, given, strict=True)])
-    return [_small(out) for out in outputs]
+    return outputs if name == "reduce_sum" else [_small(out) for out in outputs]
 
 
 def _is_small(variable: Any, value: jax.Array) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symbayes import data, networks, symmetry
+from symbayes import data, networks, symmetry, trees
 from symbayes.analyse.compactness import held_out
 from symbayes.draws import Draws
 from symbayes.engine import Opened
@@ -16,33 +16,39 @@ from symbayes.posterior import Posterior, likelihoods, priors
 from symbayes.posterior.posterior import Precision
 from symbayes.studies.desk import Desk
 
+COUNTS = {1: "one", 2: "two", 3: "three"}
+
 
 @dataclass(frozen=True)
 class Case:
     """A multi-layer perceptron with the prior N(0, scale^2).
 
     Attributes:
+        name: under which its runs lie.
         data: name of the dataset.
+        elsewhere: name of the dataset that is out of distribution.
         hidden: widths of the hidden layers.
         scale: standard deviation of the prior.
         precision: of the products in gradients.
         hmc: two chains or more, of which one half is fitted and the other judges.
         ensemble: of the same posterior.
         vi: a mean-field Gaussian.
-        training: two networks, kept at many epochs.
+        training: two networks, kept at every epoch.
         fitted: the most draws that are aligned and fitted, of all chains together.
         samples: networks drawn from a Gaussian to predict with it.
         inputs: training inputs at which activations are matched.
     """
 
+    name: str
     data: str
+    elsewhere: str
     hidden: tuple[int, ...]
     scale: float
     precision: Precision
     hmc: HMC
     ensemble: DeepEnsemble
     vi: MeanField
-    training: CheckpointEnsemble
+    training: CheckpointEnsemble | None
     fitted: int
     samples: int
     inputs: int = 500
@@ -60,36 +66,49 @@ class Case:
             precision=self.precision,
         )
 
+    @property
+    def words(self) -> str:
+        count = len(self.hidden)
+        return f"{COUNTS.get(count, str(count))} hidden layer{'' if count == 1 else 's'}"
+
     def drawn(self, desk: Desk, name: str, method: Any, **options: Any) -> Opened:
-        return desk.run(name, method, self.posterior(), self.dataset(), **options)
+        return desk.run(f"{self.name}/{name}", method, self.posterior(), self.dataset(), **options)
 
     def halves(self, run: Opened) -> tuple[Draws, Draws]:
         """Draws to be fitted, at most so many, evenly spaced; and draws held out, all of them."""
         parts = held_out(run.draws)
         assert parts is not None
-        fit, rest = parts
-        each = max(2, self.fitted // fit.chains)
-        places = np.unique(np.linspace(0, len(fit) - 1, min(each, len(fit))).round().astype(int))
-        return fit.select(draws=places), rest
+        return self.some(parts[0]), parts[1]
 
-    def rebased(self, run: Opened, draws: Draws) -> Draws:
+    def early_and_late(self, run: Opened) -> tuple[Draws, Draws]:
+        """The same of the first and of the last draws of every chain."""
+        middle = (len(run.draws) + 1) // 2
+        early = run.draws.select(draws=np.arange(middle))
+        return self.some(early), run.draws.select(draws=np.arange(middle, len(run.draws)))
+
+    def some(self, draws: Draws) -> Draws:
+        each = max(2, self.fitted // draws.chains)
+        places = np.unique(np.linspace(0, len(draws) - 1, min(each, len(draws))).round().astype(int))
+        return draws.select(draws=places)
+
+    def rebased(self, desk: Desk, run: Opened, draws: Draws, what: str) -> Draws:
         """As in the paper: activations matched to those of the first draw, scales as they are."""
         x = np.asarray(self.dataset().train.x)[: self.inputs]
-        first = draws.select([0], [0]).variables
-        to = _only(first)
+        to = trees.index(draws.select([0], [0]).variables, (0, 0))
         by = symmetry.Activations(run.network.apply, x, scale=None)
-        moved = symmetry.align(draws, run.group, to=to, by=by).draws
-        assert isinstance(moved, Draws)
-        return moved
+        return desk.once(
+            f"{self.name}: rebasing {what}", lambda: _moved(symmetry.align(draws, run.group, to=to, by=by))
+        )
 
-    def joint(self, run: Opened, draws: Draws, scale: str | None = None) -> Draws:
+    def joint(self, desk: Desk, run: Opened, draws: Draws, what: str, scale: str | None = None) -> Draws:
         """All draws aligned to one another by their weights; with a scale, scales are removed too."""
-        moved = symmetry.align(draws, run.group, by=symmetry.Weights(scale)).draws
-        assert isinstance(moved, Draws)
-        return moved
+        removed = ", scales removed" if scale else ""
+        return desk.once(
+            f"{self.name}: aligning {what}{removed}",
+            lambda: _moved(symmetry.align(draws, run.group, by=symmetry.Weights(scale))),
+        )
 
 
-def _only(variables: Any) -> Any:
-    import jax
-
-    return jax.tree.map(lambda leaf: np.asarray(leaf)[0, 0], variables)
+def _moved(alignment: symmetry.Alignment) -> Draws:
+    assert isinstance(alignment.draws, Draws)
+    return alignment.draws

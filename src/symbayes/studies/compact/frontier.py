@@ -8,26 +8,50 @@ bits" are rounded with compensation and chosen by what they predict (`analyse/fe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from typing import Any, ClassVar
 
 import jax
 import numpy as np
 
+from symbayes import evaluate
 from symbayes.analyse import compactness
+from symbayes.analyse.bounds import evenly
+from symbayes.analyse.compactness import diversity
 from symbayes.analyse.compare import measure
 from symbayes.analyse.predictions import predictive_of
 from symbayes.distributions import mean_network, stored_draws
 from symbayes.draws import Draws
+from symbayes.engine import Opened
+from symbayes.posterior import Predictive
 from symbayes.report import figures
 from symbayes.report.contents import Figure, Table
 from symbayes.report.words import listed
+from symbayes.studies.compact.attempts import Attempt, Attempts
 from symbayes.studies.compact.case import Case
 from symbayes.studies.desk import Desk
+from symbayes.studies.elsewhere import elsewhere
 from symbayes.studies.part import Found, Part
 
 FLOAT = 32
+SCORES = ("agreement", "TV", "MI in", "MI out")
+INPUTS = 2000
+"""Training inputs at which draws and noise are chosen, at most."""
+DRAWN = {
+    "Gaussian, raw",
+    "Gaussian, aligned",
+    "stored draws",
+    "chosen draws",
+    "ensemble",
+    "cluster centres with noise",
+    "draws of 4 bits",
+    "draws of 2 bits",
+    "few bits",
+}
+"""Families that the figures show; the table has all."""
 PER_WEIGHT = 2.5
 """Bits of a weight of networks in few bits."""
 
@@ -38,7 +62,7 @@ for minimum distortion)."""
 
 @dataclass(frozen=True)
 class Frontier(Part):
-    """Total variation to held-out draws against bits."""
+    """Total variation to held-out draws, and diversity out of distribution, against bits."""
 
     question: ClassVar[str] = "What does a compact posterior buy for its bits?"
 
@@ -49,86 +73,88 @@ class Frontier(Part):
 
     def work(self, desk: Desk) -> Found:
         case = self.case
-        run, test = case.drawn(desk, "hmc", case.hmc), case.dataset().test
+        run, test, train = case.drawn(desk, "hmc", case.hmc), case.dataset().test, case.dataset().train
+        far = elsewhere(case.elsewhere)
         fit, rest = case.halves(run)
-        forms = {"raw": fit, "aligned": case.joint(run, fit)}
-        few_bits: Any = {"bits": PER_WEIGHT, "networks": max(self.counts), "train": case.dataset().train}
-        found = compactness(run, forms, rest, test, self.ranks, case.samples, desk.tell, **few_bits)
+        forms = {"raw": fit, "aligned": case.joint(desk, run, fit, "draws")}
+        few: Any = {"bits": PER_WEIGHT, "networks": max(self.counts), "train": train, "elsewhere": far}
+        found = compactness(run, forms, rest, test, self.ranks, case.samples, desk.tell, **few)
         rows = [
             {
                 "family": f"{row.family}, {row.form}" if row.form else row.family,
                 "name": row.name,
                 "bits": row.bits,
-                "agreement": row.scores["agreement"],
-                "TV": row.scores["TV"],
+                **{column: row.scores[column] for column in SCORES},
             }
             for row in found.rows
         ]
         target, y = predictive_of(run, rest, test.x), np.asarray(test.y)
-
-        def judged(family: str, name: str, bits: int, draws: Draws) -> None:
-            numbers = measure(predictive_of(run, draws, test.x), y, reference=target)
-            rows.append(
-                {
-                    "family": family,
-                    "name": name,
-                    "bits": bits,
-                    "agreement": numbers["agreement"],
-                    "TV": numbers["TV"],
-                }
-            )
-
-        size = sum(int(np.prod(shape)) for shape in fit.shapes.values())
+        inputs = np.asarray(train.x)[evenly(len(train), INPUTS)]
+        attempts = Attempts(run, fit, forms["aligned"], inputs, case.scale, case.samples)
         ensemble = case.drawn(desk, "ensemble", case.ensemble).draws
-        for k in (k for k in self.counts if k <= ensemble.chains):
-            judged("ensemble", f"ensemble of {k}", FLOAT * k * size, ensemble.select(chains=np.arange(k)))
-        for k in (k for k in self.counts if k <= fit.chains * len(fit)):
-            chosen = stored_draws(forms["aligned"], k * size)
+        families = self._rounded(attempts), self._ensembles(run, ensemble), attempts.every(self.counts)
+        for one in chain(*families):
+            desk.tell(one.name)
+            scores = _scores(one, test.x, far, target, y)
+            rows.append({"family": one.family, "name": one.name, "bits": one.bits, **scores})
+        held = diversity(target, predictive_of(run, rest, far))
+        return {"rows": rows, "elsewhere": case.elsewhere, "held out": held}
+
+    def _rounded(self, of: Attempts) -> Iterator[Attempt]:
+        """Draws whose deviations from the mean have few levels."""
+        mean, draws = mean_network(of.aligned), of.aligned
+        for k in (k for k in self.counts if k <= draws.chains * len(draws)):
+            chosen = stored_draws(draws, k * of.size)
             for b in self.bits:
-                desk.tell(f"{k} draws of {b} bits")
-                taken = FLOAT * (size + len(fit.shapes)) + k * b * size
-                few = rounded(chosen, mean_network(forms["aligned"]), b)
-                judged(f"draws of {b} bits", f"{k} draws of {b} bits", taken, few)
-        return {"rows": rows}
+                taken = FLOAT * (of.size + len(draws.shapes)) + k * b * of.size
+                yield Attempt(
+                    f"draws of {b} bits",
+                    f"{k} draws of {b} bits",
+                    taken,
+                    partial(predictive_of, of.run, rounded(chosen, mean, b)),
+                )
+
+    def _ensembles(self, run: Opened, ensemble: Draws) -> Iterator[Attempt]:
+        size = sum(int(np.prod(shape)) for shape in ensemble.shapes.values())
+        for k in (k for k in self.counts if k <= ensemble.chains):
+            some = ensemble.select(chains=np.arange(k))
+            yield Attempt("ensemble", f"ensemble of {k}", FLOAT * k * size, partial(predictive_of, run, some))
 
     def answer(self, found: Found) -> str:
-        rows = found["rows"]
-        best = _best(rows)
+        best = _best(found["rows"])
         names = listed(list(dict.fromkeys(row["family"] for row in best)))
         gaussian = any(row["family"].startswith("Gaussian") for row in best)
-        told = (
-            f"On the frontier of total variation against bits lie {names}"
-            f"{'' if gaussian else ', and no Gaussian'}."
-        )
-        few = [row for row in rows if row["family"].startswith(("draws of", "few bits"))]
-        stored = [row for row in rows if row["family"] == "stored draws"]
-        cheaper = [(row, whole) for whole in stored for row in few if _cheaper(row, whole)]
-        if not cheaper:
-            return f"{told} Draws in few bits are nowhere as close as stored draws of more bits."
-        row, whole = min(cheaper, key=lambda pair: pair[0]["bits"] / pair[1]["bits"])
-        return (
-            f"{told} Draws in few bits do better than stored draws: {row['name']} reach {row['TV']:.3f} with "
-            f"{row['bits'] / 1e3:,.0f} kbit, where {whole['name']} reach {whole['TV']:.3f} with "
-            f"{whole['bits'] / 1e3:,.0f}."
-        )
+        none = "" if gaussian else ", and no Gaussian"
+        return f"On the frontier of total variation against bits lie {names}{none}. {bought(found)}"
 
     def show(self, found: Found) -> list[Table | Figure]:
+        ordered = sorted(found["rows"], key=lambda row: row["bits"])
         families: dict[str, list[Any]] = {}
-        for row in sorted(found["rows"], key=lambda row: row["bits"]):
+        for row in ordered:
             families.setdefault(row["family"], []).append(row)
-        lines = {
-            family: (np.array([r["bits"] / 1e3 for r in rows]), np.array([r["TV"] for r in rows]))
-            for family, rows in families.items()
-        }
-        columns = {"kbit": ",.0f", "agreement": ".1%", "TV": ".3f"}
+
+        def lines(column: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+            return {
+                name: (np.array([r["bits"] / 1e3 for r in rows]), np.array([r[column] for r in rows]))
+                for name, rows in families.items()
+                if name in DRAWN
+            }
+
+        columns = {"kbit": ",.0f", "agreement": ".1%", "TV": ".3f", "MI in": ".3f", "MI out": ".3f"}
         on = {row["name"] for row in _best(found["rows"])}
         table: list[Any] = [
-            [row["name"], row["bits"] / 1e3, row["agreement"], row["TV"], "yes" if row["name"] in on else ""]
-            for row in sorted(found["rows"], key=lambda row: row["bits"])
+            [
+                row["name"],
+                row["bits"] / 1e3,
+                *(row[name] for name in SCORES),
+                "yes" if row["name"] in on else "",
+            ]
+            for row in ordered
         ]
+        held = found["held out"]
         return [
             figures.curves(
-                lines,
+                lines("TV"),
                 "kbit stored",
                 "total variation",
                 "Closeness against size",
@@ -136,13 +162,61 @@ class Frontier(Part):
                 log_y=True,
                 log_x=True,
             ),
+            figures.curves(
+                lines("MI out"),
+                "kbit stored",
+                "mutual information (nats)",
+                "Diversity out of distribution against size",
+                f"At {found['elsewhere']}; held-out draws have {held['MI out']:.3f} nats there, and "
+                f"{held['MI in']:.3f} on test data.",
+                log_x=True,
+            ),
             Table(
                 ["posterior", *columns, "on the frontier"],
                 table,
-                "Everything is made from one half of the HMC draws and judged by the other.",
+                "Everything is made from one half of the HMC draws and judged by the other. MI is the mutual "
+                f"information in nats on test data and at {found['elsewhere']}, where held-out draws have "
+                f"{held['MI in']:.3f} and {held['MI out']:.3f}.",
                 columns,
             ),
         ]
+
+
+def bought(found: Found) -> str:
+    """What few bits do against stored draws, in a sentence."""
+    few = [row for row in found["rows"] if row["family"].startswith(("draws of", "few bits"))]
+    stored = [row for row in found["rows"] if row["family"] in ("stored draws", "chosen draws")]
+    cheaper = [(row, whole) for whole in stored for row in few if _cheaper(row, whole)]
+    if not cheaper:
+        return "Draws in few bits are nowhere as close as stored draws of more bits."
+    row, whole = min(cheaper, key=lambda pair: pair[0]["bits"] / pair[1]["bits"])
+    return (
+        f"Draws in few bits do better than stored draws: {row['name']} reach a total variation of "
+        f"{row['TV']:.3f} with {row['bits'] / 1e3:,.0f} kbit, where {whole['name']} reach {whole['TV']:.3f} "
+        f"with {whole['bits'] / 1e3:,.0f}."
+    )
+
+
+def _scores(one: Attempt, x: Any, far: Any, target: Predictive, y: np.ndarray) -> dict[str, float]:
+    predictive = one.predict(x)
+    if one.weights is None:
+        numbers = measure(predictive, y, reference=target)
+        closeness = {name: numbers[name] for name in ("agreement", "TV")}
+        return closeness | diversity(predictive, one.predict(far))
+    here, there = (weighted(each.each, one.weights) for each in (predictive, one.predict(far)))
+    return {
+        "agreement": evaluate.agreement(here[0], target.mean),
+        "TV": evaluate.total_variation(here[0], target.mean),
+        "MI in": here[1],
+        "MI out": there[1],
+    }
+
+
+def weighted(probs: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, float]:
+    """The weighted mean of predictions (network, ..., class), and their mutual information."""
+    mean = np.tensordot(weights, np.asarray(probs, np.float64), 1)
+    each = np.stack([evaluate.entropy(one).mean() for one in np.asarray(probs, np.float64)])
+    return mean, float(evaluate.entropy(mean).mean() - weights @ each)
 
 
 def rounded(draws: Draws, mean: Any, bits: int) -> Draws:

@@ -9,9 +9,10 @@ import jax
 import numpy as np
 
 from symbayes import evaluate, symmetry, trees
-from symbayes.analyse.barriers import line_between
+from symbayes.analyse.barriers import line_between, swaps_along
 from symbayes.analyse.predictions import scores_of_each
 from symbayes.engine import Opened
+from symbayes.posterior import Posterior
 from symbayes.report import figures
 from symbayes.report.contents import Figure, Table
 from symbayes.studies.compact.case import Case
@@ -19,6 +20,14 @@ from symbayes.studies.desk import Desk
 from symbayes.studies.part import Found, Part
 
 PLACES = np.linspace(0.0, 1.0, 9)
+SHOWN = 5
+"""Epochs whose lines are drawn."""
+WORDS = {
+    "naive": "Both networks as they were trained, at some of the epochs.",
+    "rebased": "The second network in the order of the first, at the same epochs.",
+}
+WAYPOINTS = np.linspace(0.0, 1.0, 6)
+"""Places at which the order of the units is looked at."""
 SMALL = 0.1
 """Alignment removes a barrier if less than this share of it is left."""
 
@@ -37,9 +46,10 @@ class Interpolation(Part):
     case: Case
 
     def work(self, desk: Desk) -> Found:
-        case = self.case
-        run, test = case.drawn(desk, "training", case.training), case.dataset().test
-        count, method = len(run.draws), case.training
+        case, method = self.case, self.case.training
+        assert method is not None
+        run, test = case.drawn(desk, "training", method), case.dataset().test
+        count = len(run.draws)
         epochs = [method.epochs - (count - 1 - n) * method.thin for n in range(count)]
         found: dict[str, list[list[float]]] = {"naive": [], "rebased": []}
         for number in range(count):
@@ -63,7 +73,7 @@ class Interpolation(Part):
 
     def show(self, found: Found) -> list[Table | Figure]:
         epochs, t = np.array(found["epochs"], float), np.array(found["t"])
-        last = {form: (t, np.array(found["loss"][form][-1])) for form in ("naive", "rebased")}
+        some = np.unique(np.linspace(0, len(epochs) - 1, SHOWN).round().astype(int))
         ridge = {form: (epochs, np.array(_barriers(found, form))) for form in ("naive", "rebased")}
         return [
             figures.curves(
@@ -73,12 +83,16 @@ class Interpolation(Part):
                 "Barrier while training",
                 "How far the test loss rises between two networks above its values at them.",
             ),
-            figures.curves(
-                last,
-                "place between the two networks",
-                "loss (nats)",
-                "Loss between two networks",
-                f"After {found['epochs'][-1]} epochs.",
+            *(
+                figures.curves(
+                    {f"epoch {epochs[n]:.0f}": (t, np.array(found["loss"][form][n])) for n in some},
+                    "place between the two networks",
+                    "test loss (nats)",
+                    f"Loss between two networks, {form}",
+                    WORDS[form],
+                    log_y=True,
+                )
+                for form in ("naive", "rebased")
             ),
         ]
 
@@ -89,88 +103,125 @@ class Transpositions(Part):
 
     question: ClassVar[str] = "Does training keep the order of the units?"
     published: ClassVar[str] = (
-        "The number of transpositions after training follows that of the start, and distance and barrier "
-        "rise "
-        "with it."
+        "The number of transpositions after training follows that of the start, distance and barrier rise "
+        "with it, and along the line between the two networks it rises steadily."
     )
 
     case: Case
     swaps: tuple[int, ...]
+    runs: int
 
     def work(self, desk: Desk) -> Found:
         case, posterior = self.case, self.case.posterior()
-        start = jax.tree.map(np.asarray, posterior.init(jax.random.key(desk.seed)))
-        group = symmetry.discover(posterior.network.apply, start, posterior.chunks.x[0, :2])
-        name = group.permutations[0].name
-        begins = [start]
-        for number, swaps in enumerate(self.swaps):
-            key = jax.random.key(1000 + number)
-            element = group.random_element(key, signs=False, spread=0.0, transpositions={name: swaps})
-            begins.append(jax.tree.map(np.asarray, group.act(element, start)))
+        example = posterior.init(jax.random.key(0))
+        group = symmetry.discover(posterior.network.apply, example, posterior.chunks.x[0, :2])
+        keys = [jax.random.key(desk.seed + 7919 * number) for number in range(self.runs)]
+        begins = [start for key in keys for start in self._starts(posterior, group, key)]
         stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *begins)
         method = replace(case.ensemble, chains=len(begins))
         run, test = case.drawn(desk, "permuted-starts", method, start=stacked), case.dataset().test
-        first = _network(run, 0, 0)
-        rows = [
-            self._row(run, first, _network(run, n, 0), swaps, test) for n, swaps in enumerate(self.swaps, 1)
-        ]
-        return {"rows": rows, "units": group.permutations[0].size}
+        desk.tell("transpositions and barriers between trained networks")
+        size, rows = 1 + len(self.swaps), []
+        for place, swaps in enumerate(self.swaps, start=1):
+            pairs = [(number * size, number * size + place) for number in range(self.runs)]
+            each = [
+                self._pair(run, *(_network(run, chain, 0) for chain in pair), test=test) for pair in pairs
+            ]
+            rows.append({"start": swaps, **{name: [one[name] for one in each] for name in each[0]}})
+        return {
+            "rows": rows,
+            "runs": self.runs,
+            "t": WAYPOINTS,
+            "units": group.permutations[0].size,
+        }
 
-    def _row(self, run: Opened, first: Any, other: Any, swaps: int, test: Any) -> dict[str, Any]:
-        elements = symmetry.align(jax.tree.map(lambda leaf: leaf[None], other), run.group, to=first).elements
+    def _starts(self, posterior: Posterior, group: symmetry.Symmetry, key: jax.Array) -> list[Any]:
+        """A network, and copies of it with their units reordered by so many transpositions."""
+        start, name = jax.tree.map(np.asarray, posterior.init(key)), group.permutations[0].name
+        copies = [start]
+        for place, swaps in enumerate(self.swaps, start=1):
+            element = group.random_element(
+                jax.random.fold_in(key, place), signs=False, spread=0.0, transpositions={name: swaps}
+            )
+            copies.append(jax.tree.map(np.asarray, group.act(element, start)))
+        return copies
+
+    def _pair(self, run: Opened, first: Any, other: Any, test: Any) -> dict[str, Any]:
         losses = scores_of_each(run, line_between(first, other, PLACES), test)["loss"]
         apart = jax.tree.map(lambda a, b: np.sum((a - b) ** 2), first["params"], other["params"])
+        along = swaps_along(run, first, line_between(first, other, WAYPOINTS))
         return {
-            "start": swaps,
-            "after": int(np.asarray(symmetry.transpositions(elements)["total"])[0]),
+            "after": int(along[-1]),
             "distance": float(np.sqrt(sum(jax.tree.leaves(apart)))),
             "barrier": evaluate.barrier(losses, PLACES),
+            "along": along.tolist(),
         }
 
     def answer(self, found: Found) -> str:
         rows = found["rows"]
-        start, after = (np.array([row[name] for row in rows], float) for name in ("start", "after"))
-        barriers = np.array([row["barrier"] for row in rows])
+        start = np.array([row["start"] for row in rows], float)
+        after, barriers = (np.array([np.mean(row[name]) for row in rows]) for name in ("after", "barrier"))
         together = float(np.corrcoef(start, after)[0, 1]) if np.ptp(start) and np.ptp(after) else 0.0
         follows = "follows" if together > 0.9 else "does not follow"
         rises = "rises" if barriers[-1] > barriers[0] else "does not rise"
+        along = np.mean(rows[-1]["along"], axis=0)
+        monotone = "rises" if np.all(np.diff(along) >= 0) else "does not always rise"
         return (
             f"The number of transpositions after training {follows} that of the start (correlation "
             f"{together:.2f}: {start[0]:.0f} become {after[0]:.0f}, {start[-1]:.0f} become "
-            f"{after[-1]:.0f}), and "
-            f"the barrier {rises} with it, from {barriers[0]:.3f} to {barriers[-1]:.3f} nats."
+            f"{after[-1]:.0f}; means of {found['runs']} runs), and the barrier {rises} with it, from "
+            f"{barriers[0]:.3f} to {barriers[-1]:.3f} nats. Along the line between two networks it "
+            f"{monotone}."
         )
 
     def show(self, found: Found) -> list[Table | Figure]:
         rows = found["rows"]
-        columns = {"start": ",.0f", "after": ",.0f", "distance": ".2f", "barrier": ".3f"}
-        series = {name: np.array([row[name] for row in rows], float) for name in columns}
+        columns = {"after": ",.1f", "distance": ".2f", "barrier": ".3f"}
+        start = np.array([row["start"] for row in rows], float)
+        series = {name: np.array([np.mean(row[name]) for row in rows]) for name in columns}
+        shown = {"start": ",.0f"}
+        for name, form in columns.items():
+            shown |= {name: form, f"{name}, ±": form}
+        table: list[Any] = [
+            [row["start"], *(f(row[name]) for name in columns for f in (np.mean, _deviation))] for row in rows
+        ]
         return [
             figures.curves(
-                {
-                    "after training": (series["start"], series["after"]),
-                    "as at the start": (series["start"], series["start"]),
-                },
+                {"after training": (start, series["after"]), "as at the start": (start, start)},
                 "transpositions at the start",
                 "transpositions",
                 "Order before and after training",
-                f"Of {found['units']} hidden units.",
+                f"Of {found['units']} hidden units; means of {found['runs']} runs.",
             ),
             figures.curves(
-                {"barrier": (series["start"], series["barrier"])},
+                {"barrier": (start, series["barrier"])},
                 "transpositions at the start",
                 "barrier (nats)",
                 "Barrier against transpositions",
             ),
+            figures.curves(
+                {
+                    f"{row['start']} at the start": (np.array(found["t"]), np.mean(row["along"], axis=0))
+                    for row in rows
+                },
+                "place between the two networks",
+                "transpositions",
+                "Order along the line between two networks",
+                "Transpositions between the first network and that at each place, after training.",
+            ),
             Table(
-                list(columns),
-                [[row[name] for name in columns] for row in rows],
+                list(shown),
+                table,
                 "Networks trained from one start and from reordered copies of it: transpositions to the "
-                "first "
-                "at the start and after training, distance of weights, and barrier on test data.",
-                columns,
+                f"first at the start and after training, distance of weights, and barrier on test data; "
+                f"means of {found['runs']} runs from different starts, and their standard deviations.",
+                shown,
             ),
         ]
+
+
+def _deviation(values: Any) -> float | None:
+    return float(np.std(values, ddof=1)) if len(values) > 1 else None
 
 
 def _network(run: Opened, chain: int, draw: int) -> Any:

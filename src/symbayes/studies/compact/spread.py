@@ -39,13 +39,12 @@ class Sigmas(Part):
         case = self.case
         run = case.drawn(desk, "hmc", case.hmc)
         fit, _ = case.halves(run)
-        desk.tell("aligning draws, and as many of the prior")
-        noise = prior_draws(run, fit)
+        noise = prior_draws(run, fit).select()
         forms = {
             "raw": fit,
-            "aligned": case.joint(run, fit),
+            "aligned": case.joint(desk, run, fit, "draws"),
             "prior, raw": noise,
-            "prior, aligned": case.joint(run, noise),
+            "prior, aligned": case.joint(desk, run, noise, "draws of the prior"),
         }
         sigmas = {form: Spread.of(draws, MOST).sigma for form, draws in forms.items()}
         gaussian = Gaussian.fit(forms["aligned"])

@@ -11,12 +11,12 @@ Reference: A compact representation for Bayesian neural networks by removing per
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from symbayes.methods import HMC, CheckpointEnsemble, DeepEnsemble, MeanField
 from symbayes.studies.compact.case import Case
-from symbayes.studies.compact.frontier import Frontier
+from symbayes.studies.compact.frontier import Frontier, bought
 from symbayes.studies.compact.gaussians import RAW, REBASED, Gaussians
 from symbayes.studies.compact.landscape import Interpolation, Transpositions
 from symbayes.studies.compact.published import SOURCE
@@ -25,6 +25,8 @@ from symbayes.studies.part import Found, Part
 from symbayes.studies.study import Study
 
 TINY = Case(
+    name="tiny",
+    elsewhere="digits:examples=64,test_examples=40, pixels shuffled",
     data="digits:examples=64,test_examples=40",
     hidden=(4,),
     scale=0.5,
@@ -32,13 +34,15 @@ TINY = Case(
     hmc=HMC(step_size=0.02, trajectory=0.06, burn_in=2, draws=6, chains=2, adapt=False),
     ensemble=DeepEnsemble(epochs=2, chains=3, batch=32),
     vi=MeanField(epochs=2, draws=6, batch=32),
-    training=CheckpointEnsemble(epochs=4, thin=2, draws=2, chains=2, batch=32),
+    training=CheckpointEnsemble(epochs=2, thin=1, draws=2, chains=2, batch=32),
     fitted=6,
     samples=16,
     inputs=32,
 )
 
 QUICK = Case(
+    name="digits",
+    elsewhere="digits, pixels shuffled",
     data="digits",
     hidden=(32,),
     scale=1.0,
@@ -46,12 +50,14 @@ QUICK = Case(
     hmc=HMC(step_size=8e-3, trajectory=0.64, burn_in=50, draws=150, chains=4),
     ensemble=DeepEnsemble(epochs=100, chains=5, learning_rate=3e-3),
     vi=MeanField(epochs=200, draws=60),
-    training=CheckpointEnsemble(epochs=60, thin=6, draws=10, chains=2, schedule="cosine"),
+    training=CheckpointEnsemble(epochs=30, thin=1, draws=30, chains=2, schedule="cosine"),
     fitted=200,
     samples=100,
 )
 
 GPU = Case(
+    name="mnist",
+    elsewhere="fashion-mnist",
     data="mnist:validation=0",
     hidden=(512,),
     scale=1.0,
@@ -59,13 +65,35 @@ GPU = Case(
     hmc=HMC(step_size=7e-4, trajectory=0.35, burn_in=80, draws=500, chains=2, adapt=False),
     ensemble=DeepEnsemble(epochs=50, chains=5),
     vi=MeanField(epochs=50, scale=0.05, learning_rate=1e-3, draws=200),
-    training=CheckpointEnsemble(epochs=20, thin=2, draws=10, chains=2, schedule="cosine"),
-    fitted=100,
+    training=CheckpointEnsemble(epochs=20, thin=1, draws=20, chains=2, schedule="cosine"),
+    fitted=250,
     samples=200,
 )
 
+DEEP = {
+    "quick": replace(
+        QUICK,
+        name="digits-deep",
+        hidden=(16, 16, 16),
+        scale=0.5,
+        hmc=HMC(step_size=8e-3, trajectory=0.4, burn_in=60, draws=80, chains=4),
+        training=None,
+    ),
+    "gpu": replace(
+        GPU,
+        name="mnist-deep",
+        data="mnist:examples=10000",
+        hidden=(128, 128, 128),
+        scale=0.2,
+        hmc=HMC(step_size=1e-3, trajectory=0.2, burn_in=80, draws=160, chains=4),
+        training=None,
+    ),
+}
+"""Networks of three hidden layers."""
+
 CASES = {"tiny": TINY, "quick": QUICK, "gpu": GPU}
 SWAPS = {"tiny": (0, 3), "quick": (0, 8, 16, 24, 31), "gpu": (0, 128, 256, 384, 505)}
+RUNS = {"tiny": 2, "quick": 5, "gpu": 5}
 
 
 @dataclass(frozen=True)
@@ -85,13 +113,14 @@ class Compact(Study):
             "gaussians": Gaussians(case, rank=2 if tiny else 32),
             "sigmas": Sigmas(case),
             "interpolation": Interpolation(case),
-            "transpositions": Transpositions(case, SWAPS[self.preset]),
+            "transpositions": Transpositions(case, SWAPS[self.preset], RUNS[self.preset]),
             "frontier": Frontier(
                 case,
                 counts=(1, 2) if tiny else (1, 2, 3, 5, 10, 20),
                 bits=(2,) if tiny else (2, 3, 4, 6),
                 ranks=(0,) if tiny else (0, 4, 32),
             ),
+            **({} if tiny else {"deep": Gaussians(DEEP[self.preset], rank=32)}),
         }
 
     def answer(self, found: Mapping[str, Found]) -> str:
@@ -106,5 +135,5 @@ class Compact(Study):
                 f"draws that it stands for ({raw:.1%}, {rebased:.1%} and {draws:.1%})."
             )
         if "frontier" in found:
-            told.append(self.parts()["frontier"].answer(found["frontier"]))
+            told.append(bought(found["frontier"]))
         return " ".join(told) or "The Gaussians are still to be fitted."

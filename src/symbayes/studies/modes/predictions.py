@@ -4,6 +4,7 @@ elsewhere, diversity, and what it costs."""
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,20 +13,19 @@ import numpy as np
 from symbayes import data
 from symbayes.analyse.compare import measure
 from symbayes.draws import Draws
-from symbayes.engine import Opened
+from symbayes.engine import Method, Opened
 from symbayes.evaluate.metrics import find
 from symbayes.posterior import Predictive
 from symbayes.report import figures
 from symbayes.report.contents import Figure, Table
 from symbayes.studies.desk import Desk
+from symbayes.studies.elsewhere import elsewhere
 from symbayes.studies.modes.presets import Settings
 from symbayes.studies.modes.published import CIFAR100, COLUMNS, NOTE
 from symbayes.studies.part import Found, Part
 
 SCORES = ("accuracy", "NLL", "Brier", "ECE", "ACE", "mutual-information")
 DETECTION = ("AUROC", "AUPR-out", "FPR95")
-SHUFFLED = ", pixels shuffled"
-"""Ends the name of a dataset whose inputs keep their values and lose their places."""
 
 
 @dataclass(frozen=True)
@@ -39,13 +39,14 @@ class Predictions(Part):
     )
 
     settings: Settings
+    methods: Mapping[str, Method]
 
     def work(self, desk: Desk) -> Found:
         dataset = data.load(self.settings.data)
         foreign = {name: elsewhere(name) for name in self.settings.elsewhere}
         posterior = self.settings.posterior(dataset)
         rows: dict[str, dict[str, float]] = {}
-        for name, method in self.settings.methods.items():
+        for name, method in self.methods.items():
             begin = time.monotonic()
             run = desk.run(self.settings.folder(name), method, posterior, dataset)
             seconds = time.monotonic() - begin
@@ -62,7 +63,11 @@ class Predictions(Part):
                 row["draws"] = predictive.of_draws(cut).count
                 rows[f"{name}|{modes}"] = row
                 desk.tell(f"{_words(f'{name}|{modes}')}: " + _brief(row))
-        return {"rows": rows, "elsewhere": list(foreign), "chains": _chains(self.settings)}
+        return {
+            "rows": rows,
+            "elsewhere": list(foreign),
+            "chains": max(method.chains for method in self.methods.values()),
+        }
 
     def _row(self, predictive: Predictive, y: np.ndarray, foreign: dict[str, Predictive]) -> dict[str, float]:
         row = measure(predictive, y, metrics=[find(name, "classes") for name in SCORES])
@@ -75,17 +80,11 @@ class Predictions(Part):
 
     def answer(self, found: Found) -> str:
         rows = found["rows"]
-        names = [name.partition("|")[0] for name in rows if name.endswith("|many")]
-        better = {
-            metric: [n for n in names if rows[f"{n}|many"][metric] < rows[f"{n}|one"][metric]]
-            for metric in ("NLL", "ECE")
-        }
         best = min(rows, key=lambda name: rows[name]["NLL"])
         first = found["elsewhere"][0]
         detects = max(rows, key=lambda name: rows[name][f"AUROC|{first}"])
         return (
-            f"With {found['chains']} modes instead of one the loss of {len(better['NLL'])} of {len(names)} "
-            f"methods falls, and the calibration error of {len(better['ECE'])}. "
+            f"{gained(found)} "
             f"The lowest loss has {_words(best)} ({rows[best]['NLL']:.3f} nats); "
             f"{first} is told apart best by {_words(detects)} (AUROC "
             f"{rows[detects][f'AUROC|{first}']:.3f})."
@@ -113,19 +112,24 @@ class Predictions(Part):
         ]
 
 
+def gained(found: Found) -> str:
+    """What many modes add, in a sentence."""
+    rows = found["rows"]
+    names = [name.partition("|")[0] for name in rows if name.endswith("|many")]
+    better = {
+        metric: [n for n in names if rows[f"{n}|many"][metric] < rows[f"{n}|one"][metric]]
+        for metric in ("NLL", "ECE")
+    }
+    return (
+        f"With {found['chains']} modes instead of one the loss of {len(better['NLL'])} of {len(names)} "
+        f"methods falls, and the calibration error of {len(better['ECE'])}."
+    )
+
+
 SECONDS = {
     "seconds": "of drawing all chains, compiling included; the row of one mode is the first chain",
     "floats": "numbers stored as draws",
 }
-
-
-def elsewhere(name: str) -> np.ndarray:
-    """Test inputs that are out of distribution."""
-    if not name.endswith(SHUFFLED):
-        return np.asarray(data.load(name).test.x)
-    x = np.asarray(data.load(name.removesuffix(SHUFFLED)).test.x)
-    order = np.random.default_rng(0).permutation(x[0].size)
-    return x.reshape(len(x), -1)[:, order].reshape(x.shape)
 
 
 def _first(array: np.ndarray) -> np.ndarray:
@@ -134,10 +138,6 @@ def _first(array: np.ndarray) -> np.ndarray:
 
 def _all(array: np.ndarray) -> np.ndarray:
     return array
-
-
-def _chains(settings: Settings) -> int:
-    return max(method.chains for method in settings.methods.values())
 
 
 def _floats(run: Opened, modes: str) -> int:

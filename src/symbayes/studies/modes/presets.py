@@ -6,7 +6,7 @@ Every method runs once with many chains; its first chain alone is the row of one
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from symbayes import data, networks
@@ -35,7 +35,7 @@ from symbayes.posterior.posterior import Precision
 
 @dataclass(frozen=True)
 class Settings:
-    """What is drawn from, and by what.
+    """What is drawn from.
 
     Attributes:
         data: name of the dataset.
@@ -44,8 +44,6 @@ class Settings:
         hidden: widths of an mlp's hidden layers.
         scale: standard deviation of the prior.
         precision: of the products in gradients.
-        methods: by name; all with the same number of chains.
-        fleet: networks trained independently, with whose weights those of the methods are compared.
     """
 
     data: str
@@ -54,8 +52,6 @@ class Settings:
     hidden: tuple[int, ...]
     scale: float
     precision: Precision
-    methods: Mapping[str, Method]
-    fleet: int
 
     def posterior(self, dataset: data.Dataset) -> Posterior:
         """Of this network, given the data."""
@@ -89,7 +85,7 @@ def methods(epochs: int, chains: int, draws: int, batch: int) -> dict[str, Metho
     return {
         "ensemble": DeepEnsemble(**trained),
         "snapshot": SnapshotEnsemble(**cycles),
-        "checkpoint": CheckpointEnsemble(**trained, thin=1, draws=draws),
+        "checkpoint": CheckpointEnsemble(**trained, thin=1, draws=min(draws, epochs)),
         "swa": SWA(**collected),
         "ema": EMA(**trained),
         "swag": SWAG(**collected, rank=min(20, max(2, epochs // 3)), draws=draws),
@@ -107,41 +103,101 @@ def methods(epochs: int, chains: int, draws: int, batch: int) -> dict[str, Metho
     }
 
 
-TINY = Settings(
+PAPER = ("ensemble", "swag", "laplace, last layer", "laplace, kronecker", "vi", "sghmc")
+"""Those of the paper whose draws are networks; dropout's are masks, and have no weights of their own."""
+
+
+def some(names: tuple[str, ...], **sizes: int) -> dict[str, Method]:
+    """Some of the methods."""
+    every = methods(**sizes)
+    return {name: every[name] for name in names}
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much is done.
+
+    Attributes:
+        settings: what is drawn from.
+        methods: whose predictions are compared, by name, all with the same number of chains.
+        compared: whose weights are compared: as many draws of one chain as of all of them.
+        fleet: networks trained independently, with whose weights those are compared.
+        varied: methods at several learning rates and seeds, for the correlation.
+        factors: of their learning rates.
+        seeds: how many.
+        small: the posterior of the small networks whose functions are compared.
+        many: these networks.
+    """
+
+    settings: Settings
+    methods: Mapping[str, Method]
+    compared: Mapping[str, Method]
+    fleet: DeepEnsemble
+    varied: Mapping[str, Method]
+    factors: tuple[float, ...]
+    seeds: int
+    small: Settings
+    many: DeepEnsemble
+
+
+_TINY = Settings(
     data="digits:examples=64,test_examples=40",
     elsewhere=("digits:examples=64,test_examples=40",),
     network="mlp",
     hidden=(4,),
     scale=0.5,
     precision="float32",
-    methods={
-        name: method
-        for name, method in methods(epochs=6, chains=2, draws=2, batch=32).items()
-        if name in ("ensemble", "swag")
-    },
-    fleet=8,
+)
+TINY = Sizes(
+    settings=_TINY,
+    methods=some(("ensemble", "swag"), epochs=6, chains=2, draws=2, batch=32),
+    compared=some(("ensemble", "swag"), epochs=6, chains=2, draws=4, batch=32),
+    fleet=DeepEnsemble(epochs=6, chains=8, batch=32),
+    varied=some(("swag",), epochs=6, chains=2, draws=4, batch=32),
+    factors=(1.0, 3.0),
+    seeds=2,
+    small=_TINY,
+    many=DeepEnsemble(epochs=6, chains=8, batch=32),
 )
 
-QUICK = Settings(
+_QUICK = Settings(
     data="digits",
     elsewhere=("digits, pixels shuffled",),
     network="mlp",
     hidden=(32,),
     scale=0.5,
     precision="float32",
+)
+QUICK = Sizes(
+    settings=_QUICK,
     methods=methods(epochs=120, chains=5, draws=10, batch=100),
-    fleet=100,
+    compared=some(PAPER, epochs=40, chains=5, draws=50, batch=100),
+    fleet=DeepEnsemble(epochs=40, chains=100, batch=100),
+    varied=some(("swag", "laplace, last layer", "vi", "sghmc"), epochs=20, chains=4, draws=8, batch=100),
+    factors=(0.3, 1.0, 3.0),
+    seeds=2,
+    small=replace(_QUICK, hidden=(8,)),
+    many=DeepEnsemble(epochs=30, chains=1000, batch=100, learning_rate=1e-2),
 )
 
-GPU = Settings(
+_GPU = Settings(
     data="fashion-mnist",
     elsewhere=("mnist", "notmnist"),
     network="lenet",
     hidden=(),
     scale=0.2,
     precision="tf32",
+)
+GPU = Sizes(
+    settings=_GPU,
     methods=methods(epochs=30, chains=10, draws=10, batch=128),
-    fleet=200,
+    compared=some(PAPER, epochs=10, chains=10, draws=100, batch=128),
+    fleet=DeepEnsemble(epochs=10, chains=200, batch=128),
+    varied=some(("swag", "laplace, last layer", "vi", "sghmc"), epochs=6, chains=5, draws=10, batch=128),
+    factors=(0.3, 1.0, 3.0),
+    seeds=3,
+    small=replace(_GPU, network="mlp", hidden=(32,)),
+    many=DeepEnsemble(epochs=10, chains=1000, batch=128),
 )
 
-SETTINGS = {"tiny": TINY, "quick": QUICK, "gpu": GPU}
+SIZES = {"tiny": TINY, "quick": QUICK, "gpu": GPU}

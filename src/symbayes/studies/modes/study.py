@@ -10,10 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from symbayes.studies.modes.predictions import Predictions
-from symbayes.studies.modes.presets import SETTINGS
+from symbayes.studies.modes.collapse import Collapse
+from symbayes.studies.modes.correlation import Correlation
+from symbayes.studies.modes.predictions import Predictions, gained
+from symbayes.studies.modes.presets import SIZES
 from symbayes.studies.modes.published import SOURCE
-from symbayes.studies.modes.weights import Weights
+from symbayes.studies.modes.weights import Weights, nearer
 from symbayes.studies.part import Found, Part
 from symbayes.studies.study import Study
 
@@ -30,8 +32,22 @@ class Modes(Study):
     source: ClassVar[str] = SOURCE
 
     def parts(self) -> Mapping[str, Part]:
-        settings = SETTINGS[self.preset]
-        return {"predictions": Predictions(settings), "weights": Weights(settings)}
+        sizes = SIZES[self.preset]
+        return {
+            "predictions": Predictions(sizes.settings, sizes.methods),
+            "weights": Weights(sizes.settings, sizes.compared, sizes.fleet),
+            "correlation": Correlation(sizes.settings, sizes.varied, sizes.factors, sizes.seeds, sizes.fleet),
+            "collapse": Collapse(sizes.small, sizes.many),
+        }
 
     def answer(self, found: Mapping[str, Found]) -> str:
-        return " ".join(part.answer(found[name]) for name, part in self.parts().items() if name in found)
+        told = []
+        if "predictions" in found:
+            told.append(gained(found["predictions"]))
+        if "weights" in found:
+            told.append(nearer(found["weights"]))
+        if "correlation" in found:
+            told.append(self.parts()["correlation"].answer(found["correlation"]))
+        if "collapse" in found and not told:
+            told.append(self.parts()["collapse"].answer(found["collapse"]))
+        return " ".join(told)

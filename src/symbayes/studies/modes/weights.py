@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from symbayes import data
-from symbayes.analyse.quality import EVERYTHING, quality
-from symbayes.engine import Opened
+from symbayes.analyse.quality import halves, unit_tests
+from symbayes.draws import Draws
+from symbayes.engine import Method, Opened
+from symbayes.methods import DeepEnsemble
 from symbayes.report import figures
 from symbayes.report.contents import Figure, Table
 from symbayes.studies.desk import Desk
 from symbayes.studies.modes.presets import Settings
+from symbayes.studies.modes.reference import FORMS, Reference
 from symbayes.studies.part import Found, Part
 
-FORMS = {"raw": "MMD", "canonical": "MMD, no symmetries"}
+HEADS = {"raw": "MMD", "canonical": "MMD, no symmetries"}
+FLOOR = "floor|"
+LOW = 0.05
 
 
 @dataclass(frozen=True)
 class Weights(Part):
-    """Maximum mean discrepancy of weights, raw and canonical."""
+    """Maximum mean discrepancy of weights, raw and canonical; and whether units share one marginal."""
 
     question: ClassVar[str] = "How far are weights from those of independently trained networks?"
     published: ClassVar[str] = (
@@ -28,47 +36,48 @@ class Weights(Part):
     )
 
     settings: Settings
+    methods: Mapping[str, Method]
+    fleet: DeepEnsemble
 
     def work(self, desk: Desk) -> Found:
         dataset = data.load(self.settings.data)
         posterior = self.settings.posterior(dataset)
-        ensemble: Any = self.settings.methods["ensemble"]
-        fleet = replace(ensemble, chains=self.settings.fleet)
-        reference = desk.run("fleet", fleet, posterior, dataset)
-        rows: dict[str, dict[str, Any]] = {}
-        for name, method in self.settings.methods.items():
-            run = desk.run(self.settings.folder(name), method, posterior, dataset)
-            if not run.draws.forward.plain:
-                desk.tell(f"{name}: its draws do not predict by their weights alone")
-                continue
-            for modes in ("one", "many"):
-                found = _distances(_cut(run, modes), reference)
-                if found is not None:
-                    rows[f"{name}|{modes}"] = found
-        return {"rows": rows, "fleet": self.settings.fleet}
+        fleet = desk.run("fleet", self.fleet, posterior, dataset)
+        reference = desk.once("canonical form of the fleet", lambda: Reference.of(fleet))
+        second = halves(fleet.draws)[1]
+        rows: dict[str, dict[str, Any]] = {
+            FLOOR: reference.apart(second) | {"chains": second.chains, "draws": 1, "units": _units(fleet)}
+        }
+        for name, method in self.methods.items():
+            run = desk.run(f"weights/{self.settings.folder(name)}", method, posterior, dataset)
+            for modes, draws in cuts(run.draws).items():
+                desk.tell(f"{name}, {modes}: {draws.chains} x {len(draws)} draws")
+                found = reference.apart(draws) | {"chains": draws.chains, "draws": len(draws)}
+                rows[f"{name}|{modes}"] = found | ({"units": _units(run)} if modes == "many" else {})
+        return {"rows": rows, "fleet": self.fleet.chains}
 
     def answer(self, found: Found) -> str:
-        rows = found["rows"]
-        pairs = [name.partition("|")[0] for name in rows if name.endswith("|many")]
-        pairs = [name for name in pairs if f"{name}|one" in rows]
+        rows, pairs = found["rows"], _pairs(found)
         if not pairs:
-            return "No method has draws enough in one mode to be compared."
-        nearer = {
-            form: sum(rows[f"{n}|many"][form]["mmd"] < rows[f"{n}|one"][form]["mmd"] for n in pairs)
-            for form in FORMS
-        }
+            return nearer(found)
         many = [rows[f"{name}|many"] for name in pairs]
         further = sum(row["canonical"]["mmd"] > row["raw"]["mmd"] for row in many)
-        return (
-            f"Of {len(pairs)} methods, many modes are nearer to independently trained networks than one for "
-            f"{nearer['raw']}, and for {nearer['canonical']} with symmetries removed. "
-            f"Removing symmetries lets {further} of the {len(pairs)} with many modes seem further "
-            "away, and the others nearer."
+        p_values = [p for row in rows.values() for p in (row.get("units") or {}).values()]
+        told = (
+            f"{nearer(found)} Removing symmetries lets {further} of the {len(pairs)} with many modes seem "
+            "further away, and the others nearer."
         )
+        if p_values:
+            told += (
+                f" That all units of a layer share one marginal is rejected at {LOW} in "
+                f"{sum(p < LOW for p in p_values)} of {len(p_values)} layers of all methods, where chance "
+                f"gives {LOW * len(p_values):.1f}."
+            )
+        return told
 
     def show(self, found: Found) -> list[Table | Figure]:
         rows = found["rows"]
-        names = list(dict.fromkeys(name.partition("|")[0] for name in rows))
+        names = list(dict.fromkeys(name.partition("|")[0] for name in rows if name != FLOOR))
         dots = {
             f"{modes} mode{'' if modes == 'one' else 's'}": {
                 name: rows[f"{name}|{modes}"]["canonical"]["mmd"]
@@ -78,15 +87,14 @@ class Weights(Part):
             for modes in ("one", "many")
         }
         columns = {
-            f"{head}{what}": form
-            for head in FORMS.values()
-            for what, form in (("", ".4f"), (", floor", ".4f"), (", p", ".3f"))
+            f"{head}{what}": form for head in HEADS.values() for what, form in (("", ".4f"), (", p", ".3f"))
         }
-        table = [
+        table: list[Any] = [
             [
-                *name.split("|"),
-                row["draws"],
-                *(row[form][key] for form in FORMS for key in ("mmd", "floor", "p_value")),
+                *_named(name, found),
+                f"{row['chains']} x {row['draws']}",
+                *(row[form].get(key) for form in FORMS for key in ("mmd", "p_value")),
+                min(row["units"].values()) if row.get("units") else None,
             ]
             for name, row in rows.items()
         ]
@@ -96,28 +104,56 @@ class Weights(Part):
                 "squared MMD of canonical weights",
                 "Distance from independently trained networks",
                 f"Unbiased estimates, so they may be below zero; against {found['fleet'] // 2} networks.",
+                ("floor", rows[FLOOR]["canonical"]["mmd"]),
             ),
             Table(
-                ["method", "modes", "draws", *columns],
+                ["method", "modes", "draws", *columns, "units, p"],
                 table,
-                "Squared maximum mean discrepancy of all weights from independently trained networks.",
-                {"draws": ",", **columns},
+                "Squared maximum mean discrepancy of all weights from independently trained networks, at "
+                "matched numbers of draws; the first row is the floor, other such networks.",
+                {**columns, "units, p": ".3f"},
                 notes={
-                    "floor": "one half of the independently trained networks against the other",
-                    "p": "of a test that permutes chains; empty where chains differ in length",
+                    "p": "of a test that permutes chains with networks, by the last draw of each chain",
+                    "units, p": "lowest over layers of the exact test that all units share one marginal",
                 },
             ),
         ]
 
 
-def _cut(run: Opened, modes: str) -> Opened:
-    return run if modes == "many" else replace(run, draws=run.draws.select(chains=[0]))
+def nearer(found: Found) -> str:
+    """Whether many modes are nearer than one, in a sentence."""
+    rows, pairs = found["rows"], _pairs(found)
+    if not pairs:
+        return "No method has draws enough in one mode to be compared."
+    count = {
+        form: sum(rows[f"{n}|many"][form]["mmd"] < rows[f"{n}|one"][form]["mmd"] for n in pairs)
+        for form in FORMS
+    }
+    return (
+        f"Of {len(pairs)} methods, many modes are nearer to independently trained networks than one for "
+        f"{count['raw']}, and for {count['canonical']} with symmetries removed."
+    )
 
 
-def _distances(run: Opened, reference: Opened) -> dict[str, Any] | None:
-    """None for a single draw."""
-    if run.draws.chains * len(run.draws) < 2:
-        return None
-    found = quality(run, reference)
-    numbers = found.numbers()["weights"]
-    return {form: numbers[form][EVERYTHING] for form in FORMS if form in numbers} | {"draws": found.draws}
+def _pairs(found: Found) -> list[str]:
+    """Methods with one mode and with many."""
+    names = [name.removesuffix("|many") for name in found["rows"] if name.endswith("|many")]
+    return [name for name in names if f"{name}|one" in found["rows"]]
+
+
+def cuts(draws: Draws) -> dict[str, Draws]:
+    """As many draws of one chain as of all chains; nothing of one chain where it has a single draw."""
+    if len(draws) == 1:
+        return {"many": draws.select()}
+    each = -(-len(draws) // draws.chains)
+    places = np.linspace(0, len(draws) - 1, each).round().astype(int)
+    return {"one": draws.select(chains=[0]), "many": draws.select(draws=np.unique(places))}
+
+
+def _units(run: Opened) -> dict[str, float]:
+    return {layer: test.p_value for layer, test in unit_tests(run.draws.select(), run.group).items()}
+
+
+def _named(row: str, found: Found) -> tuple[str, str]:
+    name, _, modes = row.partition("|")
+    return (name, modes) if modes else (f"ensemble of {found['rows'][FLOOR]['chains']}", "many")

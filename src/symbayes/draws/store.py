@@ -146,7 +146,7 @@ class Run:
 
     def commit(
         self,
-        draws: Mapping[str, Array],
+        draws: Mapping[str, np.ndarray],
         count: int,
         *,
         cursor: Mapping[str, int],

@@ -40,7 +40,7 @@ REASONS = {
     r"\w+\.tree_(un)?flatten\w*\(\w+\)": "JAX's own protocol",
     r"EmpiricalCovariance\.(basis|widths)": "None until the prior has seen the inputs",
     r"PerLayer\.(layers|rest)": "anything else is refused with a sentence",
-    r"Desk\.run\(options\)": "options of sb.run",
+    r"Desk\.run\(options\)|Desk\.made": "options of sb.run, and results of any kind",
 }
 """Why `Any` is the truth, by what it annotates."""
 

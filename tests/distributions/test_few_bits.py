@@ -1,12 +1,14 @@
 """Networks in few bits: the code, the rounding, and the choice of networks."""
 
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from symbayes.distributions.few_bits import rounding
 from symbayes.distributions.few_bits.choosing import herded
 from symbayes.distributions.few_bits.coding import Coded, decode, encode
 from symbayes.distributions.few_bits.networks import FewBits, Layout, Rows, rounded
@@ -46,10 +48,15 @@ def test_a_damaged_code_is_refused() -> None:
         decode(Coded(changed, coded.frequencies, coded.alphabets), classes)
 
 
-@given(st.integers(0, 2**32 - 1), st.integers(2, 12), st.integers(1, 4), st.booleans())
+@given(
+    st.integers(0, 2**32 - 1), st.integers(2, 12), st.integers(1, 4), st.booleans(), st.sampled_from([3, 32])
+)
 @settings(deadline=None, max_examples=30)
-def test_what_is_lost_is_what_the_factor_says(seed: int, inputs: int, outputs: int, skips: bool) -> None:
-    """tr E'AE of the rounded weights is the sum over rows of their own errors, each over U_rr."""
+def test_what_is_lost_is_what_the_factor_says(
+    seed: int, inputs: int, outputs: int, skips: bool, together: int
+) -> None:
+    """tr E'AE of the rounded weights is the sum over rows of their own errors, each over U_rr, however many
+    rows put their errors upon later ones at once."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(40, inputs)) @ rng.normal(size=(inputs, inputs))
     moment = x.T @ x / 40
@@ -58,7 +65,8 @@ def test_what_is_lost_is_what_the_factor_says(seed: int, inputs: int, outputs: i
     instead = rng.normal(size=weights.shape)
     if skips:
         steps[rng.integers(inputs)] = np.inf
-    integers = compensated(weights, steps, free, instead)
+    with mock.patch.object(rounding, "TOGETHER", together):
+        integers = compensated(weights, steps, free, instead)
     kept = np.where(
         np.isfinite(steps)[:, None], integers * np.where(np.isfinite(steps), steps, 0)[:, None], instead
     )

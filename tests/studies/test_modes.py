@@ -12,6 +12,7 @@ import scipy.stats
 
 import symbayes as sb
 from symbayes import trees
+from symbayes.analyse.predictions import predictive_of
 from symbayes.analyse.quality import halves
 from symbayes.evaluate import Kernels
 from symbayes.studies.elsewhere import elsewhere
@@ -93,6 +94,12 @@ def test_weights_are_compared_with_independent_networks(folder: Path) -> None:
         assert rows["swag|many"][form]["mmd"] == pytest.approx(sb.evaluate.mmd(x, y, kernels), rel=1e-4)
         assert rows[FLOOR][form]["mmd"] == pytest.approx(sb.evaluate.mmd(z, y, kernels), rel=1e-4)
     assert 0 < rows[FLOOR]["canonical"]["p_value"] <= 1
+    test = sb.data.load(SIZES["tiny"].settings.data).test
+    each = predictive_of(swag, swag.draws.select(chains=[0]), test.x).each
+    scores = rows["swag|one"]["scores"]
+    assert scores["accuracy"] == pytest.approx(sb.evaluate.accuracy(each.mean(0), test.y))
+    assert scores["MI out"] == pytest.approx(sb.evaluate.mutual_information(each).mean(), rel=1e-4)
+    assert "The paper&#39;s ten columns" in (folder / "index.html").read_text()
     assert "p_value" not in rows["swag|one"]["raw"], "one chain cannot be permuted"
 
 

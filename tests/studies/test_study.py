@@ -184,6 +184,20 @@ def test_parts_share_runs(tiny: sb.Posterior, tmp_path: Path) -> None:
         desk.run("digits/hmc", replace(method, step_size=0.02), tiny)
 
 
+def test_what_parts_share_is_made_once_in_a_study(tmp_path: Path) -> None:
+    told: list[str] = []
+    made: list[int] = []
+    desk = Desk(tmp_path, tell=told.append)
+
+    def make() -> int:
+        made.append(1)
+        return len(made)
+
+    other = Desk(tmp_path, tell=told.append, made=desk.made)
+    assert [desk.once("aligned", make), other.once("aligned", make), other.once("raw", make)] == [1, 1, 2]
+    assert told == ["aligned", "raw"]
+
+
 def test_studies_have_commands(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["study", "list"]) == 0
     listed = capsys.readouterr().out

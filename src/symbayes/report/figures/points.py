@@ -39,6 +39,8 @@ def points(
             names.append(name)
         if not handles:
             blank(axes)
+        else:
+            axes.locator_params(axis="x", nbins=6)
         axes.set(xlabel=shown(xlabel), ylabel=shown(ylabel))
         if len(series) > 1:
             legend(drawing, handles, names)

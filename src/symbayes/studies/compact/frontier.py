@@ -40,17 +40,7 @@ FLOAT = 32
 SCORES = ("agreement", "TV", "MI in", "MI out")
 INPUTS = 2000
 """Training inputs at which draws and noise are chosen, at most."""
-DRAWN = {
-    "Gaussian, raw",
-    "Gaussian, aligned",
-    "stored draws",
-    "chosen draws",
-    "ensemble",
-    "cluster centres with noise",
-    "draws of 4 bits",
-    "draws of 2 bits",
-    "few bits",
-}
+DRAWN = ("few bits", "draws of 4 bits", "chosen draws", "stored draws", "ensemble", "Gaussian, aligned")
 """Families that the figures show; the table has all."""
 PER_WEIGHT = 2.5
 """Bits of a weight of networks in few bits."""
@@ -109,7 +99,7 @@ class Frontier(Part):
                 taken = FLOAT * (of.size + len(draws.shapes)) + k * b * of.size
                 yield Attempt(
                     f"draws of {b} bits",
-                    f"{k} draws of {b} bits",
+                    f"{k} draw{'' if k == 1 else 's'} of {b} bits",
                     taken,
                     partial(predictive_of, of.run, rounded(chosen, mean, b)),
                 )
@@ -135,9 +125,12 @@ class Frontier(Part):
 
         def lines(column: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
             return {
-                name: (np.array([r["bits"] / 1e3 for r in rows]), np.array([r[column] for r in rows]))
-                for name, rows in families.items()
-                if name in DRAWN
+                name: (
+                    np.array([r["bits"] / 1e3 for r in families[name]]),
+                    np.array([r[column] for r in families[name]]),
+                )
+                for name in DRAWN
+                if name in families
             }
 
         columns = {"kbit": ",.0f", "agreement": ".1%", "TV": ".3f", "MI in": ".3f", "MI out": ".3f"}
@@ -165,10 +158,10 @@ class Frontier(Part):
             figures.curves(
                 lines("MI out"),
                 "kbit stored",
-                "mutual information (nats)",
+                "MI (nats)",
                 "Diversity out of distribution against size",
-                f"At {found['elsewhere']}; held-out draws have {held['MI out']:.3f} nats there, and "
-                f"{held['MI in']:.3f} on test data.",
+                f"Mutual information at {found['elsewhere']}; held-out draws have {held['MI out']:.3f} nats "
+                f"there, and {held['MI in']:.3f} on test data.",
                 log_x=True,
             ),
             Table(

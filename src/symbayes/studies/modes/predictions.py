@@ -21,7 +21,6 @@ from symbayes.report.contents import Figure, Table
 from symbayes.studies.desk import Desk
 from symbayes.studies.elsewhere import elsewhere
 from symbayes.studies.modes.presets import Settings
-from symbayes.studies.modes.published import CIFAR100, COLUMNS, NOTE
 from symbayes.studies.part import Found, Part
 
 SCORES = ("accuracy", "NLL", "Brier", "ECE", "ACE", "mutual-information")
@@ -108,7 +107,6 @@ class Predictions(Part):
             _table(rows, columns | cost, "Scores and calibration on the test set, and cost.", SECONDS),
             _table(rows, detection, "Detection of inputs from elsewhere, by the maximum probability.", {}),
             _table(rows, diverse, "Diversity: mutual information, in nats.", {}),
-            _published(),
         ]
 
 
@@ -167,11 +165,4 @@ def _table(rows: Any, columns: dict[str, str], caption: str, notes: dict[str, st
         caption,
         {heads[column]: form for column, form in columns.items()},
         notes=notes,
-    )
-
-
-def _published() -> Table:
-    rows = [[method, modes, *numbers] for (modes, method), numbers in CIFAR100.items()]
-    return Table(
-        ["method", "modes", *COLUMNS], rows, f"The paper's table. {NOTE}", dict.fromkeys(COLUMNS, ".1f")
     )

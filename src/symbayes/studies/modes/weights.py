@@ -9,17 +9,25 @@ from typing import Any, ClassVar
 import numpy as np
 
 from symbayes import data
+from symbayes.analyse.compactness import diversity
+from symbayes.analyse.compare import measure
+from symbayes.analyse.predictions import predictive_of
 from symbayes.analyse.quality import halves, unit_tests
 from symbayes.draws import Draws
 from symbayes.engine import Method, Opened
+from symbayes.evaluate.metrics import find
 from symbayes.methods import DeepEnsemble
 from symbayes.report import figures
 from symbayes.report.contents import Figure, Table
 from symbayes.studies.desk import Desk
+from symbayes.studies.elsewhere import elsewhere
 from symbayes.studies.modes.presets import Settings
+from symbayes.studies.modes.published import COLUMNS, published_table
 from symbayes.studies.modes.reference import FORMS, Reference
 from symbayes.studies.part import Found, Part
 
+SCORES = ("accuracy", "ECE", "ACE", "Brier")
+DETECTION = ("AUPR-out", "FPR95")
 HEADS = {"raw": "MMD", "canonical": "MMD, no symmetries"}
 FLOOR = "floor|"
 LOW = 0.05
@@ -45,6 +53,7 @@ class Weights(Part):
         fleet = desk.run("fleet", self.fleet, posterior, dataset)
         reference = desk.once("canonical form of the fleet", lambda: Reference.of(fleet))
         second = halves(fleet.draws)[1]
+        far, test = elsewhere(self.settings.elsewhere[0]), dataset.test
         rows: dict[str, dict[str, Any]] = {
             FLOOR: reference.apart(second) | {"chains": second.chains, "draws": 1, "units": _units(fleet)}
         }
@@ -53,8 +62,9 @@ class Weights(Part):
             for modes, draws in cuts(run.draws).items():
                 desk.tell(f"{name}, {modes}: {draws.chains} x {len(draws)} draws")
                 found = reference.apart(draws) | {"chains": draws.chains, "draws": len(draws)}
+                found["scores"] = _scores(run, draws, test, far)
                 rows[f"{name}|{modes}"] = found | ({"units": _units(run)} if modes == "many" else {})
-        return {"rows": rows, "fleet": self.fleet.chains}
+        return {"rows": rows, "fleet": self.fleet.chains, "elsewhere": self.settings.elsewhere[0]}
 
     def answer(self, found: Found) -> str:
         rows, pairs = found["rows"], _pairs(found)
@@ -114,9 +124,12 @@ class Weights(Part):
                 {**columns, "units, p": ".3f"},
                 notes={
                     "p": "of a test that permutes chains with networks, by the last draw of each chain",
-                    "units, p": "lowest over layers of the exact test that all units share one marginal",
+                    "units, p": "lowest over layers of the exact test that all units share one marginal; "
+                    "methods that begin at the same networks are not independent",
                 },
             ),
+            _ten_columns(found),
+            published_table(),
         ]
 
 
@@ -148,6 +161,34 @@ def cuts(draws: Draws) -> dict[str, Draws]:
     each = -(-len(draws) // draws.chains)
     places = np.linspace(0, len(draws) - 1, each).round().astype(int)
     return {"one": draws.select(chains=[0]), "many": draws.select(draws=np.unique(places))}
+
+
+def _scores(run: Opened, draws: Draws, test: data.Examples, far: np.ndarray) -> dict[str, float]:
+    """The paper's columns but for distances, by the names that it has for them."""
+    here, there = (predictive_of(run, draws, x) for x in (test.x, far))
+    y = np.asarray(test.y)
+    numbers = measure(here, y, metrics=[find(name, "classes") for name in SCORES])
+    numbers |= measure(here, y, metrics=[find(name, "classes") for name in DETECTION], ood=there)
+    return numbers | diversity(here, there)
+
+
+def _ten_columns(found: Found) -> Table:
+    forms = dict.fromkeys(COLUMNS, ".3f") | {"MMD": ".4f", "MMD NS": ".4f"}
+    rows: list[Any] = [
+        [
+            *name.split("|"),
+            *(row[form]["mmd"] for form in FORMS),
+            *(row["scores"][column] for column in (*SCORES, *DETECTION, "MI in", "MI out")),
+        ]
+        for name, row in found["rows"].items()
+        if name != FLOOR
+    ]
+    caption = (
+        "The paper's ten columns, all of the same draws: distances raw and with symmetries removed (NS), "
+        f"scores on test data, detection of {found['elsewhere']}, and mutual information in nats in and out "
+        "of distribution."
+    )
+    return Table(["method", "modes", *COLUMNS], rows, caption, forms)
 
 
 def _units(run: Opened) -> dict[str, float]:

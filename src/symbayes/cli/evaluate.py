@@ -89,7 +89,7 @@ class ReportCommand:
 
     Attributes:
         runs: folders of the runs; the first is the reference of agreement and total variation.
-        ood: names of other datasets, whose test inputs are those from elsewhere.
+        ood: names of other datasets, whose test inputs are out of distribution.
         out: the HTML file to write; an existing file is replaced.
         json: a file to write all results to, as numbers; - is the standard output.
         data: name of the dataset.

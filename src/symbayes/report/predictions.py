@@ -78,7 +78,7 @@ def prediction_sections(
 
 
 def detection_sections(judged: Mapping[str, Judged], reference: str) -> list[Section]:
-    """How well each run tells inputs from elsewhere, a figure for every set of them."""
+    """How well each run tells out-of-distribution inputs, a figure for every set of them."""
     made = []
     for where in judged[reference].ood:
         scores = {name: (one.test.doubt, one.ood[where].doubt) for name, one in judged.items()}

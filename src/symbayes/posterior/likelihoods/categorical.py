@@ -81,7 +81,7 @@ class Categorical:
 class Energies(Categorical):
     """The same labels, but of outputs the free energy is kept, ``-logsumexp(z)``, and not probabilities.
 
-    Inputs from elsewhere tend to have a higher one (Liu et al. 2020).
+    Out-of-distribution inputs tend to have a higher one (Liu et al. 2020).
     """
 
     def predict(self, outputs: jax.Array) -> jax.Array:

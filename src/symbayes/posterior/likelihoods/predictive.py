@@ -71,7 +71,7 @@ class Predictive(ABC):
     @property
     @abstractmethod
     def doubt(self) -> np.ndarray:
-        """The score by which inputs from elsewhere are told, averaged over positions: (example,)."""
+        """The score by which out-of-distribution inputs are told, averaged over positions: (example,)."""
 
     @property
     @abstractmethod

@@ -187,7 +187,7 @@ def _told(
 
 
 def _best(columns: Sequence[Column], found: Mapping[str, Told]) -> dict[str, tuple[str, ...]]:
-    """Of each column the run with the best number, and those that are not told from it."""
+    """Of each column the run with the best number, and those not significantly different from it."""
     best = {}
     for metric in (column.headed for column in columns):
         runs = [run for run, told in found.items() if metric.name in told]

@@ -33,7 +33,7 @@ class Comparison:
         examples: how many the runs were tried on.
         positions: how many positions each of them has, by axis.
         margins: by run, half of the 95% interval of each number over test examples; nan if not known.
-        best: by metric, the run with the best number and those that are not told from it.
+        best: by metric, the run with the best number and those not significantly different from it.
         notes: sentences for the caption.
     """
 
@@ -96,7 +96,7 @@ class Comparison:
         if self.margins and margins:
             text += " ± is half of the 95% interval over test examples."
         if self.best:
-            text += " A * marks the best, and what is not told from it."
+            text += " A * marks the best run and those not significantly different from it."
         return text
 
     def __repr__(self) -> str:

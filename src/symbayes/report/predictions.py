@@ -223,11 +223,11 @@ def _some_draws(predictive: Predictive) -> np.ndarray:
     return predictive.each[chosen]
 
 
-CALIBRATION = "Is it right as often as it says?"
-UNSURE = "What is it least sure of?"
-ELSEWHERE = "Does it know what it was not made for?"
+CALIBRATION = "Calibration: is it right as often as it says?"
+UNSURE = "Uncertainty: what is it least sure of?"
+ELSEWHERE = "Out-of-distribution inputs: does it doubt them?"
 
-REGRESSION = "How far off is it?"
+REGRESSION = "Regression: how far off is it?"
 
 LEADS = {
     REGRESSION: "Predictions of the test targets beside what they were.",

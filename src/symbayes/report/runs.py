@@ -188,7 +188,7 @@ class Report:
         lead = "Every run on the same test examples, draws averaged."
         told = [metric for metric in self.comparison.told if metric.better is not None]
         if told:
-            lead += f" Look for {good(told)}; shaded is the best, and what is not told from it."
+            lead += f" Look for {good(told)}. Shaded are the best run and those not significantly different."
         return Section("Side by side", lead, items)
 
     def _mixing(self) -> list[Section]:

@@ -52,7 +52,7 @@ def detection(
         percent = np.linspace(0, 1, 6)
         for ticks in (top.set_xticks, top.set_yticks):
             ticks(percent, [f"{100 * p:.0f}" for p in percent])
-        top.set(xlabel="test inputs called foreign (%)", ylabel="foreign inputs found (%)")
+        top.set(xlabel="test inputs flagged (%)", ylabel="out-of-distribution inputs flagged (%)")
         for index, (axes, name) in enumerate(zip(rows, drawn, strict=True)):
             inside, outside = kept[name]
             _histograms(axes, inside, outside, index, name)
@@ -63,7 +63,7 @@ def detection(
         svg = to_svg(drawing)
     caption = (
         f"Inputs of {of} are told from the test set by a run's doubt where its curve is high on the left. "
-        "Below, the doubt of the test inputs (area) and of the foreign ones (line): the less they overlap, "
+        "Below, the doubt of the test inputs (area) and of the others (line): the less they overlap, "
         "the better." + left_out(dropped)
     )
     return Figure(

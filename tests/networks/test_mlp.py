@@ -21,8 +21,9 @@ PLAIN = {
     "leaky_relu": lambda z: np.where(z > 0, z, 0.01 * z),
     "tanh": np.tanh,
     "silu": lambda z: z * scipy.special.expit(z),
-    # The tanh form, which is JAX's default.
-    "gelu": lambda z: z / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (z + 0.044715 * z**3))),
+    "gelu": lambda z: z / 2 * (1 + np.vectorize(math.erf)(z / math.sqrt(2))),
+    # JAX's default form.
+    "gelu_tanh": lambda z: z / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (z + 0.044715 * z**3))),
 }
 
 

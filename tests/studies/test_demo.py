@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import symbayes as sb
+from symbayes.cli import main
 from symbayes.studies import demo
 
 
@@ -20,7 +21,8 @@ def test_the_demonstration_writes_its_page_and_numbers(
     }
     for name, method in small.items():
         monkeypatch.setattr(demo, name, method)
-    page = demo.Demo(tmp_path / "demo")()
+    assert main(["demo", "--out", str(tmp_path / "demo"), "--json", "-"]) == 0
+    page, printed = tmp_path / "demo/index.html", capsys.readouterr()
     text = page.read_text()
     for title in ("Side by side", "Symmetry of hmc", "Symmetry of ensemble"):
         assert title in text
@@ -28,4 +30,5 @@ def test_the_demonstration_writes_its_page_and_numbers(
     assert set(numbers["symmetry"]) == {"hmc", "ensemble"}
     assert {"swag", "laplace"} < set(numbers["comparison"])
     assert numbers["symmetry"]["hmc"]["log10_permutations"] == pytest.approx(35.42, abs=0.01)
-    assert page.as_uri() in capsys.readouterr().out.replace("\n", "")
+    assert json.loads(printed.out) == numbers
+    assert page.as_uri() in printed.err.replace("\n", "")

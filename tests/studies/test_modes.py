@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,14 @@ import symbayes as sb
 from symbayes import trees
 from symbayes.analyse.predictions import predictive_of
 from symbayes.analyse.quality import halves
+from symbayes.draws.forward import Forward
 from symbayes.evaluate import Kernels
 from symbayes.studies.elsewhere import elsewhere
 from symbayes.studies.modes import Modes
 from symbayes.studies.modes.correlation import correlation, spearman
 from symbayes.studies.modes.predictions import Predictions
 from symbayes.studies.modes.presets import SIZES
+from symbayes.studies.modes.reference import FORMS, in_form
 from symbayes.studies.modes.weights import FLOOR
 
 
@@ -101,6 +104,14 @@ def test_weights_are_compared_with_independent_networks(folder: Path) -> None:
     assert scores["MI out"] == pytest.approx(sb.evaluate.mutual_information(each).mean(), rel=1e-4)
     assert "The paper&#39;s ten columns" in (folder / "index.html").read_text()
     assert "p_value" not in rows["swag|one"]["raw"], "one chain cannot be permuted"
+
+
+def test_weights_count_whatever_predicts_with_them(folder: Path) -> None:
+    run = sb.open(folder / "runs/weights/swag")
+    draws = run.draws.select()
+    other = replace(draws, forward=Forward("linearised"))
+    for form in FORMS:
+        np.testing.assert_array_equal(in_form(other, run.group, form), in_form(draws, run.group, form))
 
 
 def test_answer_about_weights_follows_the_numbers() -> None:

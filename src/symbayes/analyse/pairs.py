@@ -31,21 +31,30 @@ FORMS = ("raw", "aligned")
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """Networks that were trained elsewhere: their variables, and what it takes to predict with them."""
+    """Networks that were trained elsewhere: their variables, and what it takes to predict with them.
+
+    `names` says which layer of the checkpoints is which of the network, where their shapes do not.
+    """
 
     network: Network
     likelihood: Likelihood
     variables: Sequence[Tree]
     example: Array
+    names: Mapping[str, str] | None = None
 
     @classmethod
     def load(
-        cls, paths: Sequence[str | Path], network: Network, likelihood: Likelihood, data: Dataset
+        cls,
+        paths: Sequence[str | Path],
+        network: Network,
+        likelihood: Likelihood,
+        data: Dataset,
+        names: Mapping[str, str] | None = None,
     ) -> Trained:
         """The networks of some checkpoints, for inputs such as those of a dataset."""
         example = np.asarray(data.test.x[:2])
-        found = [checkpoints.load(path, network, example) for path in paths]
-        return cls(network, likelihood, found, example)
+        found = [checkpoints.load(path, network, example, names=names) for path in paths]
+        return cls(network, likelihood, found, example, names)
 
     def group(self) -> Symmetry:
         """The symmetries of the network."""

@@ -38,12 +38,15 @@ class Architecture:
         network: a network by name (see `symbayes sample hmc --help`), or one of your own as module:attribute.
         hidden: widths of the hidden layers of an mlp or a cnn.
         option: further options of the network, each as name=value.
+        names: which layer of the checkpoints is which of the network, as hidden1=fc_in, where shapes do not
+            tell.
         data: the dataset whose inputs the network takes; losses are measured on it.
     """
 
     network: str = "mlp"
     hidden: Annotated[tuple[int, ...] | None, default("the network's own", "INT [INT ...]")] = None
     option: Annotated[tuple[str, ...], some_words("NAME=VALUE")] = ()
+    names: Annotated[tuple[str, ...], some_words("NAME=NAME")] = ()
     data: str = "digits"
 
     def load(self, paths: Sequence[Path]) -> tuple[Trained, data.Dataset]:
@@ -53,7 +56,8 @@ class Architecture:
         if self.hidden is not None:
             options["hidden"] = self.hidden
         law = likelihoods.Gaussian(1.0) if dataset.classes is None else likelihoods.Categorical()
-        return Trained.load(paths, networks.make(self.network, **options), law, dataset), dataset
+        network = networks.make(self.network, **options)
+        return Trained.load(paths, network, law, dataset, dict(map(_pair, self.names))), dataset
 
 
 @dataclass(frozen=True)
@@ -125,6 +129,7 @@ def align_checkpoints(
     scale: Scale,
     restarts: int,
     seed: int,
+    output: Output,
 ) -> None:
     """Write every checkpoint but the first in the order of the first's units, in its own form."""
     require(len(paths) > 1, "to align checkpoints takes two: the others are moved next to the first")
@@ -132,10 +137,15 @@ def align_checkpoints(
     outs = [out or path.with_name(f"{path.stem}-aligned.safetensors") for path in paths[1:]]
     trained, dataset = architecture.load(paths)
     found = align_pair(trained, criterion(by, scale, trained, dataset), restarts, seed)
-    swaps = symmetry.transpositions(found.elements)["total"]
+    swaps = symmetry.transpositions(found.elements)
+    told = {}
     for number, (path, target) in enumerate(zip(paths[1:], outs, strict=True)):
-        print(f"{path}: {int(swaps[number]):,} transpositions from the order of {paths[0]}")
-        print(_export(trees.index(found.draws, number), target, path, trained))
+        here = {name: int(count[number]) for name, count in swaps.items()}
+        output.line(f"{path}: {here['total']:,} transpositions from the order of {paths[0]}")
+        output.line(_export(trees.index(found.draws, number), target, path, trained))
+        told[str(path)] = {"written": str(target), "transpositions": here}
+    objective = found.objective[[0, -1]].tolist()
+    output.numbers({"reference": str(paths[0]), "aligned": told, "objective": objective})
 
 
 def criterion(by: By, scale: Scale, trained: Trained, dataset: data.Dataset) -> symmetry.Criterion:
@@ -151,6 +161,20 @@ def criterion(by: By, scale: Scale, trained: Trained, dataset: data.Dataset) -> 
 
 def _export(variables: Any, path: Path, like: Path, trained: Trained) -> str:
     # A file of Equinox has no names: what is written then has ours.
-    named = {} if like.suffix == ".eqx" or like.is_dir() else {"like": like}
-    networks.checkpoints.export(variables, path, network=trained.network, example=trained.example, **named)
+    nameless = like.suffix == ".eqx" or like.is_dir()
+    networks.checkpoints.export(
+        variables,
+        path,
+        like=None if nameless else like,
+        network=trained.network,
+        example=trained.example,
+        names=trained.names,
+    )
     return f"written: {path}"
+
+
+def _pair(text: str) -> tuple[str, str]:
+    """A layer of the network and one of the checkpoint, from ``ours=theirs``."""
+    ours, equals, theirs = text.partition("=")
+    require(bool(ours and equals and theirs), f"--names are written ours=theirs, not {text!r}")
+    return ours, theirs

@@ -41,7 +41,7 @@ class Entry:
 
 COMMANDS: dict[str, Entry] = {
     "demo": Entry(
-        "symbayes.studies.demo:Demo",
+        "symbayes.cli.told:DemoCommand",
         "Draw from a real posterior on the embedded digits, and write a page about it.",
     ),
     "sample": Entry(

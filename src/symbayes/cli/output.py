@@ -6,7 +6,9 @@ another program can read them.
 
 from __future__ import annotations
 
+import contextlib
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,6 +28,12 @@ class Output:
     def __init__(self, json: Path | None) -> None:
         require_file("--json", json)
         self._json = json
+
+    @contextlib.contextmanager
+    def aside(self) -> Iterator[None]:
+        """What is printed meanwhile goes to the standard error, where numbers take the standard output."""
+        with contextlib.redirect_stdout(sys.stderr) if self._aside else contextlib.nullcontext():
+            yield
 
     @property
     def _aside(self) -> bool:

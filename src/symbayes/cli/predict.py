@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 
 from symbayes.cli.options import OneRun, default, require_file
+from symbayes.cli.output import Json, Output
 from symbayes.specs import require
 
 if TYPE_CHECKING:
@@ -31,17 +32,20 @@ class Predict:
         data: a .csv, .npz or .parquet file with the columns of the training data (or, of an archive, an array
             x), or the name of a dataset, whose test part is predicted.
         interval: probability of the intervals.
+        json: a file to write the same to, as numbers; - is the standard output.
     """
 
     run: OneRun
     out: Annotated[Path, default("required", "FILE")]
     data: Annotated[str | None, default("the test part of the run's own dataset")] = None
     interval: float = 0.9
+    json: Json = None
 
     def __call__(self) -> None:
         from symbayes.draws import files
         from symbayes.engine import open_run
 
+        output = Output(self.json)
         require_file("--out", self.out)
         require(self.out.suffix in WRITERS, f"--out names a .csv or .npz file, not {self.out}")
         require(0 < self.interval < 1, f"--interval is a probability between 0 and 1, not {self.interval}")
@@ -51,7 +55,10 @@ class Predict:
         names = prepared.class_names or prepared.targets
         files.write_bytes(self.out, WRITERS[self.out.suffix](arrays, names))
         rows = len(next(iter(arrays.values())))
-        print(f"{rows:,} predictions ({', '.join(arrays)}): {self.out}")
+        output.line(f"{rows:,} predictions ({', '.join(arrays)}): {self.out}")
+        if output.wanted:
+            told = {name: array.tolist() for name, array in arrays.items()}
+            output.numbers({"file": str(self.out), "names": list(names), **told})
 
     def _predictive(self, run: Opened) -> Predictive:
         from symbayes import data

@@ -10,6 +10,7 @@ from tyro.conf import subcommand
 
 from symbayes.cli.groups import group
 from symbayes.cli.output import Json, Output
+from symbayes.cli.told import with_json
 from symbayes.studies import STUDIES
 from symbayes.studies.study import listed
 
@@ -48,7 +49,7 @@ StudyCommand = group(
     [
         Annotated[ListStudies, subcommand("list", prefix_name=False)],
         *(
-            Annotated[study, subcommand(name, prefix_name=False, description=study.help())]
+            Annotated[with_json(study), subcommand(name, prefix_name=False, description=study.help())]
             for name, study in STUDIES.items()
         ),
     ],

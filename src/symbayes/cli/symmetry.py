@@ -94,7 +94,9 @@ class Align:
         network: of checkpoints: a network by name, or one of your own as module:attribute.
         hidden: of checkpoints: widths of the hidden layers of an mlp or a cnn.
         option: of checkpoints: further options of the network, each as name=value.
-        json: of a run: a file to write the numbers to; - is the standard output.
+        names: of checkpoints: which of its layers is which of the network, as hidden1=fc_in, where shapes do
+            not tell.
+        json: a file to write the numbers to; - is the standard output.
     """
 
     runs: SomeRuns
@@ -108,15 +110,16 @@ class Align:
     network: Annotated[str | None, default("none: a run is aligned")] = None
     hidden: Annotated[tuple[int, ...] | None, default("the network's own", "INT [INT ...]")] = None
     option: Annotated[tuple[str, ...], some_words("NAME=VALUE")] = ()
+    names: Annotated[tuple[str, ...], some_words("NAME=NAME")] = ()
     json: Json = None
 
     def __call__(self) -> None:
         output = Output(self.json)
         if self.network is not None:
-            require(self.json is None, "--json is for runs: for checkpoints take symbayes barrier")
             require(self.to == "joint", "checkpoints are moved next to the first one: leave --to out")
-            made = Architecture(self.network, self.hidden, self.option, self.data or "digits")
-            align_checkpoints(self.runs, made, self.out, self.by, self.scale, self.restarts, self.seed)
+            made = Architecture(self.network, self.hidden, self.option, self.names, self.data or "digits")
+            how = (self.by, self.scale, self.restarts, self.seed)
+            align_checkpoints(self.runs, made, self.out, *how, output)
             return
         require(
             len(self.runs) == 1 and not self.runs[0].is_file(),

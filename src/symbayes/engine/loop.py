@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from symbayes.engine.phase import Left, Phase, Tick
 from symbayes.engine.plan import UNITS, Work
 from symbayes.posterior import Posterior
-from symbayes.posterior.numerics import COMPILED_SOON
+from symbayes.posterior.numerics import COMPILED_AT_ONCE, COMPILED_SOON
 from symbayes.pytrees import pytree
 
 LOOPS_ON_DEVICE: Any = {
@@ -76,10 +76,13 @@ def chain_keys(key: jax.Array, chains: int) -> jax.Array:
     return jax.vmap(lambda chain: jax.random.fold_in(key, chain))(jnp.arange(chains))
 
 
-@functools.partial(jax.jit, static_argnames="chains")
-def fresh_variables(posterior: Posterior, key: jax.Array, chains: int) -> Any:
+def initialised(posterior: Posterior, key: jax.Array, chains: int) -> Any:
     """The network's own initialisation, another one for every chain."""
     return jax.vmap(posterior.init)(chain_keys(key, chains))
+
+
+fresh_variables = jax.jit(initialised, static_argnames="chains", compiler_options=COMPILED_AT_ONCE)
+"""The same, compiled; as `enter`, not to be called while something else is traced."""
 
 
 def entered(posterior: Posterior, phase: Phase, left: Left, key: Any, number: Any) -> State:

@@ -29,6 +29,7 @@ from symbayes.networks import Network, session
 from symbayes.posterior import Posterior, Predictive, likelihoods, priors
 from symbayes.posterior.forwards import predicting
 from symbayes.posterior.likelihoods import Likelihood
+from symbayes.posterior.numerics import COMPILED_AT_ONCE
 from symbayes.posterior.prediction import log_likelihoods, predict, predictions
 from symbayes.posterior.priors import Prior
 from symbayes.specs import Recorded
@@ -185,7 +186,7 @@ class Opened:
         return to_arviz(self.draws, groups)
 
 
-@functools.partial(jax.jit, static_argnums=0)
+@functools.partial(jax.jit, static_argnums=0, compiler_options=COMPILED_AT_ONCE)
 def fresh(network: Network, example: jax.Array) -> Tree:
     """Fresh variables of a network, made by one program."""
     return network.init(jax.random.key(0), example)

@@ -14,7 +14,7 @@ import numpy as np
 from symbayes import trees
 from symbayes.draws import Draws, Run
 from symbayes.engine import states
-from symbayes.engine.loop import fresh_variables
+from symbayes.engine.loop import fresh_variables, initialised
 from symbayes.engine.phase import Left
 from symbayes.posterior import Posterior
 from symbayes.specs import require
@@ -44,7 +44,7 @@ class Start:
     @cached_property
     def form(self) -> Left:
         """The same in shapes and types alone."""
-        return Left(jax.eval_shape(self._variables), found=self.found or None)
+        return Left(jax.eval_shape(lambda: self._variables(initialised)), found=self.found or None)
 
     @cached_property
     def found(self) -> Mapping[str, np.ndarray]:
@@ -71,18 +71,20 @@ class Start:
         together = isinstance(self.given, Mapping) and not _stacked(self.posterior, self.chains, self.given)
         return np.zeros_like(own) if together else own
 
-    def _variables(self) -> Any:
-        return start_variables(self.posterior, jax.random.key(self.seed), self.chains, self.given)
+    def _variables(self, fresh: Any = fresh_variables) -> Any:
+        return start_variables(self.posterior, jax.random.key(self.seed), self.chains, self.given, fresh)
 
 
-def start_variables(posterior: Posterior, key: jax.Array, chains: int, start: Any = None) -> Any:
+def start_variables(
+    posterior: Posterior, key: jax.Array, chains: int, start: Any = None, fresh: Any = fresh_variables
+) -> Any:
     """Variables with a leading chain axis.
 
     Nothing given: every chain gets fresh variables.  Draws: chain c takes the last draw of chain
     ``c mod chains``.  Variables: every chain begins there; with a leading axis, each at its own.
     """
     if start is None:
-        return fresh_variables(posterior, key, chains)
+        return fresh(posterior, key, chains)
     if isinstance(start, Draws):
         last = start.select(draws=slice(len(start) - 1, None)).variables
         start = trees.index(last, (np.arange(chains) % start.chains, 0))

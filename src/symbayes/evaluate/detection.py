@@ -67,8 +67,8 @@ def roc(inside: ArrayLike, outside: ArrayLike) -> Roc:
 def fpr(inside: ArrayLike, outside: ArrayLike, at: float = 0.95) -> float:
     """False positives at a share `at` of true positives (Liang et al. 2018).
 
-    The threshold is the highest that finds this share of out-of-distribution inputs; what scores as high as the
-    threshold is called foreign, so equal scores are on one side.
+    The threshold is the highest that finds this share of out-of-distribution inputs; what scores as high
+    as the threshold is called foreign, so equal scores are on one side.
     """
     known, foreign = _scores(inside, outside)
     if not 0 < at <= 1:

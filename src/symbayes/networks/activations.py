@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Literal
 
@@ -9,14 +10,15 @@ import jax
 
 from symbayes.specs import require
 
-Activation = Literal["relu", "leaky_relu", "tanh", "silu", "gelu"]
+Activation = Literal["relu", "leaky_relu", "tanh", "silu", "gelu", "gelu_tanh"]
 
 ACTIVATIONS: dict[str, Callable[[jax.Array], jax.Array]] = {
     "relu": jax.nn.relu,
     "leaky_relu": jax.nn.leaky_relu,
     "tanh": jax.numpy.tanh,
     "silu": jax.nn.silu,
-    "gelu": jax.nn.gelu,
+    "gelu": functools.partial(jax.nn.gelu, approximate=False),
+    "gelu_tanh": jax.nn.gelu,
 }
 
 

@@ -27,7 +27,8 @@ class Transformer(Spec):
     padding, which nothing attends to and the mean leaves out.  Without, inputs are sequences
     (n, length, features), or images (n, height, width, channels) whose rows are the sequence, projected
     linearly.  After the blocks come a layer norm, the mean over the sequence and a linear head.  Dropout, if
-    any, follows each attention and each perceptron.
+    any, follows each attention and each perceptron.  `query_bias` and `epsilon`, which layer norms add to
+    variances, are for networks that were trained elsewhere: PyTorch has biases, and an epsilon of 1e-5.
     """
 
     vocabulary: int | None = None
@@ -38,6 +39,8 @@ class Transformer(Spec):
     outputs: int = 10
     activation: Activation = "gelu"
     dropout: float = 0.0
+    query_bias: bool = False
+    epsilon: float = 1e-6
 
     def __post_init__(self) -> None:
         require_widths(
@@ -54,6 +57,7 @@ class Transformer(Spec):
         )
         require_activation(self.activation)
         require_rate(self.dropout)
+        require(self.epsilon > 0, f"epsilon is a positive number, not {self.epsilon!r}")
 
     def build(self, example_shape: tuple[int, ...], rngs: nnx.Rngs) -> nnx.Module:
         if self.vocabulary is None:
@@ -74,12 +78,12 @@ class Transformer(Spec):
 class Attention(nnx.Module):
     """Multi-head self-attention, ``softmax(Q K' / sqrt(d)) V`` per head.
 
-    Only the output has a bias: a key's bias changes nothing, and a value's is one of the output.  `real`
-    (n, length) says which positions may be attended to; where none may, all are alike.
+    The output has a bias, and queries may: a key's changes nothing, and a value's is one of the output.
+    `real` (n, length) says which positions may be attended to; where none may, all are alike.
     """
 
-    def __init__(self, width: int, heads: int, rngs: nnx.Rngs) -> None:
-        self.query = nnx.Linear(width, width, use_bias=False, rngs=rngs)
+    def __init__(self, width: int, heads: int, query_bias: bool, rngs: nnx.Rngs) -> None:
+        self.query = nnx.Linear(width, width, use_bias=query_bias, rngs=rngs)
         self.key = nnx.Linear(width, width, use_bias=False, rngs=rngs)
         self.value = nnx.Linear(width, width, use_bias=False, rngs=rngs)
         self.output = nnx.Linear(width, width, rngs=rngs)
@@ -99,9 +103,9 @@ class EncoderBlock(nnx.Module):
     """``x <- x + attention(norm1(x))``, then ``x <- x + down(act(up(norm2(x))))``."""
 
     def __init__(self, spec: Transformer, rngs: nnx.Rngs) -> None:
-        self.norm1 = layer_norm(spec.width, rngs)
-        self.attention = Attention(spec.width, spec.heads, rngs)
-        self.norm2 = layer_norm(spec.width, rngs)
+        self.norm1 = layer_norm(spec.width, spec.epsilon, rngs)
+        self.attention = Attention(spec.width, spec.heads, spec.query_bias, rngs)
+        self.norm2 = layer_norm(spec.width, spec.epsilon, rngs)
         self.up = nnx.Linear(spec.width, spec.hidden, rngs=rngs)
         self.down = nnx.Linear(spec.hidden, spec.width, rngs=rngs)
         self.dropout1 = dropout_layer(spec.dropout, rngs)
@@ -127,7 +131,7 @@ class Encoder(nnx.Module):
         self.blocks = tuple(f"block{i + 1}" for i in range(spec.layers))
         for name in self.blocks:
             setattr(self, name, EncoderBlock(spec, rngs))
-        self.norm = layer_norm(spec.width, rngs)
+        self.norm = layer_norm(spec.width, spec.epsilon, rngs)
         self.head = nnx.Linear(spec.width, spec.outputs, rngs=rngs)
 
     def __call__(self, x: jax.Array) -> jax.Array:
@@ -152,9 +156,9 @@ def pooled(x: jax.Array, real: jax.Array | None) -> jax.Array:
     return jnp.einsum("nt,ntd->nd", shares, x)
 
 
-def layer_norm(width: int, rngs: nnx.Rngs) -> nnx.LayerNorm:
+def layer_norm(width: int, epsilon: float, rngs: nnx.Rngs) -> nnx.LayerNorm:
     """Layer normalisation with the variance from centred values, which does not cancel."""
-    return nnx.LayerNorm(width, epsilon=1e-6, use_fast_variance=False, rngs=rngs)
+    return nnx.LayerNorm(width, epsilon=epsilon, use_fast_variance=False, rngs=rngs)
 
 
 def transformer(
@@ -166,6 +170,11 @@ def transformer(
     hidden: int = 128,
     activation: Activation = "gelu",
     dropout: float = 0.0,
+    query_bias: bool = False,
+    epsilon: float = 1e-6,
 ) -> NNXNetwork:
     """A pre-norm transformer encoder of tokens (with a vocabulary) or of images' rows (without)."""
-    return NNXNetwork(Transformer(vocabulary, width, heads, layers, hidden, outputs, activation, dropout))
+    spec = Transformer(
+        vocabulary, width, heads, layers, hidden, outputs, activation, dropout, query_bias, epsilon
+    )
+    return NNXNetwork(spec)

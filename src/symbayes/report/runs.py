@@ -170,15 +170,8 @@ class Report:
                 if metric.name in self.comparison.rows[name]
             )
             given = run.config["posterior"]["train"]["examples"]
-            # One draw of each chain is where training ended, and not a draw from the posterior.
-            law = "the posterior" if run.distribution is None else "a distribution fitted to the posterior"
-            drawn = (
-                f"{_counted(run.draws.chains, 'chain')} of {len(run.draws):,} draws from {law}"
-                if len(run.draws) > 1
-                else _counted(run.draws.chains, "network")
-            )
             lines.append(
-                f"{name}: {drawn} of {weights:,} weights given {given:,} training examples; "
+                f"{name}: {_drawn(run)} of {weights:,} weights given {given:,} training examples; "
                 f"on {self.comparison.examples:,} test examples {numbers}."
             )
         return "\n\n".join(lines)
@@ -239,10 +232,22 @@ def _counted(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
+def _drawn(run: Opened) -> str:
+    """What the draws of a run are, in words."""
+    chains, draws = run.draws.chains, len(run.draws)
+    if run.draws.forward.kind == "keyed":
+        return f"{_counted(chains, 'trained network')}, each with {_counted(draws, 'random mask')},"
+    if draws == 1:  # where training ended, and not a draw from the posterior
+        return _counted(chains, "network")
+    law = "the posterior" if run.distribution is None else "a distribution fitted to the posterior"
+    return f"{_counted(chains, 'chain')} of {draws:,} draws from {law}"
+
+
 def _traces(name: str, run: Opened) -> list[Figure]:
     """Energy and acceptance where draws follow one another, the loss where a run was trained."""
     stats, traces = run.draws.stats, run.traces
-    if len(run.draws) > 1 and run.distribution is None and "energy" in stats:
+    walked = run.distribution is None and run.draws.forward.kind != "keyed"
+    if len(run.draws) > 1 and walked and "energy" in stats:
         burn_in = run.config["method"].get("burn_in", 0)
         before = traces["energy"][:, :burn_in] if "energy" in traces and burn_in else None
         return [figures.traces(stats["energy"], stats.get("acceptance"), before)]

@@ -2,5 +2,6 @@
 
 from symbayes.networks.checkpoints.exchange import export, load
 from symbayes.networks.checkpoints.formats import CheckpointError, read
+from symbayes.networks.checkpoints.matching import MatchedByOrder
 
-__all__ = ["CheckpointError", "export", "load", "read"]
+__all__ = ["CheckpointError", "MatchedByOrder", "export", "load", "read"]

@@ -11,23 +11,28 @@ import numpy as np
 from symbayes import trees
 from symbayes.draws import files
 from symbayes.networks import pytrees
-from symbayes.networks.checkpoints.formats import CheckpointError, read
-from symbayes.networks.checkpoints.layouts import torch_layout
+from symbayes.networks.checkpoints.formats import CheckpointError, in_order, read
+from symbayes.networks.checkpoints.state_dicts import StateDict
 from symbayes.networks.equinox import EquinoxNetwork, deserialised
 from symbayes.networks.network import Network, Variables
 from symbayes.networks.traced import traced
 
 
-def load(path: str | Path, network: Network, example: Any) -> Variables:
+def load(
+    path: str | Path, network: Network, example: Any, *, names: Mapping[str, str] | None = None
+) -> Variables:
     """The variables of a network that a checkpoint holds.
 
     Where the names of the checkpoint are those of the variables (with dots or slashes), as in a port of one's
-    own, it is taken as it is; else it is read as a state dict of PyTorch, layer by layer.
+    own, it is taken as it is; else it is read as a state dict of PyTorch, layer by layer.  Layers of one
+    shape are told apart by the numbers in their names and by their order; a `MatchedByOrder` warning says so
+    where that is a guess, and where it would not even be one, `names` has to tell.
 
     Args:
         path: a checkpoint of any format that `read` takes, or an ``.eqx`` file of Equinox.
         network: whose variables they are.
         example: inputs, or their shape with an axis over examples first.
+        names: layers of the checkpoint by layers of the network, as in ``{"hidden1": "fc_in"}``.
     """
     if Path(path).suffix == ".eqx":
         if not isinstance(network, EquinoxNetwork):
@@ -40,8 +45,7 @@ def load(path: str | Path, network: Network, example: Any) -> Variables:
     wanted = trees.shapes(variables)
     direct = _direct(arrays, wanted)
     if direct is None:
-        layout = torch_layout(network, arrays, shape, dtype)
-        direct = {leaf.variable: leaf.ours(arrays[leaf.array]) for leaf in layout}
+        direct = StateDict.of(network, arrays, shape, dtype, in_order(path), names).ours(arrays)
     return trees.like(variables, {name: np.ascontiguousarray(direct[name]) for name in wanted})
 
 
@@ -52,11 +56,13 @@ def export(
     like: str | Path | None = None,
     network: Network | None = None,
     example: Any = None,
+    names: Mapping[str, str] | None = None,
 ) -> Path:
     """Write variables as a ``.safetensors`` or ``.npz`` file, in their own names or `like` a checkpoint.
 
-    With `like` (and the network and inputs that `load` takes) the file has the names and layouts of that
-    checkpoint, for the program that wrote it: ``model.load_state_dict(safetensors.torch.load_file(path))``.
+    With `like` (and the network, inputs and names that `load` takes) the file has the names and layouts of
+    that checkpoint, for the program that wrote it:
+    ``model.load_state_dict(safetensors.torch.load_file(path))``.
     """
     path, flat = Path(path), {name: np.asarray(leaf) for name, leaf in trees.flatten(variables).items()}
     if path.suffix not in (".safetensors", ".npz"):
@@ -65,7 +71,7 @@ def export(
     if like is not None:
         if network is None or example is None:
             raise TypeError("to write like a checkpoint, give the network and inputs too")
-        flat = _in_form_of(like, flat, network, *_form(example))
+        flat = _in_form_of(like, flat, network, *_form(example), names)
     files.make_folders(path.parent)
     if path.suffix == ".npz":
         with open(path, "xb") as file:
@@ -76,15 +82,20 @@ def export(
 
 
 def _in_form_of(
-    like: str | Path, flat: dict[str, np.ndarray], network: Network, shape: tuple[int, ...], dtype: Any
+    like: str | Path,
+    flat: dict[str, np.ndarray],
+    network: Network,
+    shape: tuple[int, ...],
+    dtype: Any,
+    names: Mapping[str, str] | None,
 ) -> dict[str, np.ndarray]:
     arrays = read(like)
     named = _direct({name: np.asarray(name) for name in arrays}, dict.fromkeys(flat, ()))
     if named is not None and all(arrays[str(named[name])].shape == leaf.shape for name, leaf in flat.items()):
         found = {str(named[name]): leaf for name, leaf in flat.items()}
     else:
-        layout = torch_layout(network, arrays, shape, dtype)
-        found = {leaf.array: leaf.theirs(flat[leaf.variable]) for leaf in layout}
+        state = StateDict.of(network, arrays, shape, dtype, in_order(like), names)
+        found = {name: array.reshape(arrays[name].shape) for name, array in state.theirs(flat).items()}
     # Counters and the like go along.
     return {name: found.get(name, array) for name, array in arrays.items()}
 

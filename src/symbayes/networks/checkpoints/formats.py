@@ -38,7 +38,7 @@ def read(path: str | Path) -> dict[str, np.ndarray]:
         if path.is_dir():
             found = trees.flatten(_orbax(path))
         elif path.suffix == ".safetensors":
-            found = _in_order(path)
+            found = _sorted(path)
         elif path.suffix == ".npz":
             with np.load(path, allow_pickle=False) as arrays:
                 found = dict(arrays)
@@ -54,7 +54,12 @@ def read(path: str | Path) -> dict[str, np.ndarray]:
     return {name: _plain(array) for name, array in _unwrapped(found).items()}
 
 
-def _in_order(path: Path) -> dict[str, np.ndarray]:
+def in_order(path: str | Path) -> bool:
+    """Whether a checkpoint keeps the order in which a program made its arrays."""
+    return Path(path).suffix in (*TORCH, ".npz")
+
+
+def _sorted(path: Path) -> dict[str, np.ndarray]:
     """In natural order of the names: these files do not keep the order of a state dict."""
     arrays = files.read_arrays(path)
     return {name: arrays[name] for name in sorted(arrays, key=lambda n: trees.path_key(n.replace(".", "/")))}

@@ -1,26 +1,26 @@
-"""PyTorch's layouts: which array of a state dict is which variable, and how its axes lie.
+"""PyTorch's layouts: how the arrays of one of its layers lie, beside the variables of ours.
 
 PyTorch keeps a linear layer as (out, in) and a convolution as (out, in, height, width), where we have (in,
 out) and (height, width, in, out).  It flattens images by channels, rows and columns, we by rows, columns and
 channels, so the layer behind a flattened image has its inputs in another order.
 
-Layers are told by their shapes, in the order in which the network uses them and the state dict lists them.
+Its LSTM stacks gates as i, f, g, o and has two biases, which add; ours stacks i, g, f, o, and adds one to the
+forget gate's bias.  Its attention packs queries, keys and values into one array, each with a bias: that of
+the keys changes nothing, and that of the values is one of the output, since attention sums to one.
 """
 
 from __future__ import annotations
 
-import itertools
+import abc
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from symbayes import trees
 from symbayes.networks.checkpoints.formats import CheckpointError
-from symbayes.networks.network import Network
-from symbayes.networks.traced import traced
 
+Shape = tuple[int, ...]
+Arrays = Mapping[str, np.ndarray]
 NAMES = {
     "kernel": "weight",
     "embedding": "weight",
@@ -29,154 +29,201 @@ NAMES = {
     "var": "running_var",
 }
 """What PyTorch calls our leaves; others have one name in both."""
-IGNORED = ("num_batches_tracked",)
+ATTENTION = ("query", "key", "value", "output")
+PACKED = "in_proj_weight"
 
 
 @dataclass(frozen=True)
-class Leaf:
-    """A variable, the array of a state dict that it is, and in how many channels its inputs are grouped.
+class Layer(abc.ABC):
+    """A layer of ours that has its counterpart in a state dict.
+
+    Attributes:
+        name: the path of the layer.
+        variables: the names of its variables, by what they are in the layer (as ``kernel``).
+        shapes: their shapes, by the same.
+    """
+
+    name: str
+    variables: Mapping[str, str]
+    shapes: Mapping[str, Shape]
+
+    @abc.abstractmethod
+    def arrays(self) -> dict[str, Shape]:
+        """The shapes of PyTorch's arrays, by their names below the layer's."""
+
+    @abc.abstractmethod
+    def ours(self, arrays: Arrays) -> dict[str, np.ndarray]:
+        """PyTorch's arrays as our variables, by what they are in the layer."""
+
+    @abc.abstractmethod
+    def theirs(self, variables: Arrays) -> dict[str, np.ndarray]:
+        """Our variables as PyTorch's arrays: the same function."""
+
+    def signature(self) -> tuple[tuple[str, Shape], ...]:
+        """What tells layers apart by their shapes."""
+        return signature(self.arrays())
+
+
+def signature(arrays: Mapping[str, Shape]) -> tuple[tuple[str, Shape], ...]:
+    """Names and shapes; an array alone is told by its shape, without leading axes of size one."""
+    if len(arrays) > 1:
+        return tuple(sorted(arrays.items()))
+    ((_, shape),) = arrays.items()
+    while len(shape) > 2 and shape[0] == 1:
+        shape = shape[1:]
+    return (("", shape),)
+
+
+@dataclass(frozen=True)
+class Plain(Layer):
+    """A layer whose leaves are arrays one by one: linear, convolution, norm.
 
     `channels` is above one where the layer stands behind a flattened image.
     """
 
-    variable: str
-    array: str
-    kind: str
     channels: int = 1
 
-    def ours(self, array: np.ndarray) -> np.ndarray:
-        """PyTorch's array as our variable."""
-        if self.kind != "kernel" or array.ndim < 2:
-            return array
-        if array.ndim == 2:
-            if self.channels > 1:
-                array = (
-                    array.reshape(len(array), self.channels, -1).transpose(0, 2, 1).reshape(len(array), -1)
-                )
-            return array.T
-        return array.transpose(*range(2, array.ndim), 1, 0)
+    def arrays(self) -> dict[str, Shape]:
+        found = {}
+        for kind, shape in self.shapes.items():
+            theirs = (shape[-1], shape[-2], *shape[:-2]) if kind == "kernel" else shape
+            found[NAMES.get(kind, kind)] = theirs
+        return found
 
-    def theirs(self, variable: np.ndarray) -> np.ndarray:
-        """Our variable as PyTorch's array: the inverse of `ours`."""
-        if self.kind != "kernel" or variable.ndim < 2:
-            return variable
-        if variable.ndim == 2:
-            array = variable.T
-            if self.channels > 1:
-                array = (
-                    array.reshape(len(array), -1, self.channels).transpose(0, 2, 1).reshape(len(array), -1)
-                )
-            return array
-        return variable.transpose(variable.ndim - 1, variable.ndim - 2, *range(variable.ndim - 2))
+    def ours(self, arrays: Arrays) -> dict[str, np.ndarray]:
+        found = {}
+        for kind in self.variables:
+            array = arrays[NAMES.get(kind, kind)]
+            if kind == "kernel" and array.ndim == 2:
+                array = regrouped(array, self.channels, -1).T
+            elif kind == "kernel":
+                array = array.transpose(*range(2, array.ndim), 1, 0)
+            found[kind] = array
+        return found
 
-    def their_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
-        return self.theirs(np.empty(shape, np.bool_)).shape
-
-
-def _swapped(array: np.ndarray, first: int, second: int) -> np.ndarray:
-    """The inputs, last axis, in the order of `second` groups of `first` instead of the other way round."""
-    return array.reshape(len(array), first, second).transpose(0, 2, 1).reshape(len(array), -1)
+    def theirs(self, variables: Arrays) -> dict[str, np.ndarray]:
+        found = {}
+        for kind, array in variables.items():
+            if kind == "kernel" and array.ndim == 2:
+                array = regrouped(array.T, -1, self.channels)
+            elif kind == "kernel":
+                array = array.transpose(array.ndim - 1, array.ndim - 2, *range(array.ndim - 2))
+            found[NAMES.get(kind, kind)] = array
+        return found
 
 
-def torch_layout(
-    network: Network, arrays: Mapping[str, np.ndarray], shape: tuple[int, ...], dtype: Any
-) -> list[Leaf]:
-    """Every variable of a network with its array in a state dict, for inputs of this shape."""
-    variables, _ = traced(network, shape, dtype)
-    shapes = trees.shapes(variables)
-    left = _layers(name for name in arrays if name.rpartition(".")[2] not in IGNORED)
-    found = []
-    for layer, leaves in _in_use(network, shape, dtype).items():
-        channels = _channels(found, shapes, shape, leaves)
-        wanted = [Leaf(name, NAMES.get(kind, kind), kind, channels) for kind, name in leaves.items()]
-        prefix = _first_fit(left, wanted, shapes, arrays)
-        if prefix is None:
-            told = ", ".join(f"{leaf.array} {leaf.their_shape(shapes[leaf.variable])}" for leaf in wanted)
+@dataclass(frozen=True)
+class Table(Layer):
+    """A parameter outside of any layer, as an embedding or positions: one array of any name."""
+
+    def arrays(self) -> dict[str, Shape]:
+        ((_, shape),) = self.shapes.items()
+        return {"": shape}
+
+    def ours(self, arrays: Arrays) -> dict[str, np.ndarray]:
+        ((kind, shape),) = self.shapes.items()
+        return {kind: next(iter(arrays.values())).reshape(shape)}
+
+    def theirs(self, variables: Arrays) -> dict[str, np.ndarray]:
+        return {"": next(iter(variables.values()))}
+
+
+@dataclass(frozen=True)
+class Recurrent(Layer):
+    """An LSTM of one layer and one direction, ``nn.LSTM`` (ending ``_l0``) or ``nn.LSTMCell`` (without)."""
+
+    ending: str = "_l0"
+
+    def arrays(self) -> dict[str, Shape]:
+        kernel, recurrent, bias = (self.shapes[kind] for kind in ("kernel", "recurrent", "bias"))
+        shapes = {"weight_ih": kernel[::-1], "weight_hh": recurrent[::-1], "bias_ih": bias, "bias_hh": bias}
+        return {f"{name}{self.ending}": shape for name, shape in shapes.items()}
+
+    def ours(self, arrays: Arrays) -> dict[str, np.ndarray]:
+        given = {name.removesuffix(self.ending): array for name, array in arrays.items()}
+        bias = gates_swapped(given["bias_ih"] + given["bias_hh"])
+        return {
+            "kernel": gates_swapped(given["weight_ih"]).T,
+            "recurrent": gates_swapped(given["weight_hh"]).T,
+            "bias": bias - remembering(bias),
+        }
+
+    def theirs(self, variables: Arrays) -> dict[str, np.ndarray]:
+        bias = variables["bias"] + remembering(variables["bias"])
+        found = {
+            "weight_ih": gates_swapped(variables["kernel"].T),
+            "weight_hh": gates_swapped(variables["recurrent"].T),
+            "bias_ih": gates_swapped(bias),
+            "bias_hh": np.zeros_like(bias),
+        }
+        return {f"{name}{self.ending}": array for name, array in found.items()}
+
+
+@dataclass(frozen=True)
+class Attention(Layer):
+    """``nn.MultiheadAttention`` with its packed projections."""
+
+    def arrays(self) -> dict[str, Shape]:
+        width = self.shapes["output/bias"][0]
+        return {
+            PACKED: (3 * width, width),
+            "in_proj_bias": (3 * width,),
+            "out_proj.weight": (width, width),
+            "out_proj.bias": (width,),
+        }
+
+    def ours(self, arrays: Arrays) -> dict[str, np.ndarray]:
+        output = arrays["out_proj.weight"]
+        query, _, value = np.split(arrays["in_proj_bias"], 3)
+        kernels = zip(ATTENTION, np.split(arrays[PACKED], 3), strict=False)
+        found = {f"{name}/kernel": kernel.T for name, kernel in kernels}
+        found |= {"output/kernel": output.T, "output/bias": arrays["out_proj.bias"] + output @ value}
+        if "query/bias" in self.variables:
+            found["query/bias"] = query
+        elif query.any():
             raise CheckpointError(
-                f"the checkpoint has no layer left for {layer} of the network, which needs {told}; "
-                f"it has {_told(left, arrays)}. Give the options that the network was trained with, or a "
-                "port of your own whose parameters have the names of the state dict"
+                f"the checkpoint has a bias of the queries of {self.name}, and the network has none: "
+                "give its option query_bias=true"
             )
-        del left[prefix]
-        dot = f"{prefix}." if prefix else ""
-        found += [Leaf(leaf.variable, dot + leaf.array, leaf.kind, leaf.channels) for leaf in wanted]
-    if left:
-        raise CheckpointError(
-            f"the network has no place for {_told(left, arrays)} of the checkpoint: "
-            "give the options that the network was trained with"
-        )
-    return found
+        return found
+
+    def theirs(self, variables: Arrays) -> dict[str, np.ndarray]:
+        bias = variables["output/bias"]
+        query = variables.get("query/bias", np.zeros_like(bias))
+        return {
+            PACKED: np.concatenate([variables[f"{name}/kernel"].T for name in ATTENTION[:3]]),
+            "in_proj_bias": np.concatenate([query, np.zeros_like(bias), np.zeros_like(bias)]),
+            "out_proj.weight": variables["output/kernel"].T,
+            "out_proj.bias": bias,
+        }
 
 
-def _layers(names: Any) -> dict[str, list[str]]:
-    """The last parts of the names by what stands before them, in order."""
-    found: dict[str, list[str]] = {}
-    for name in names:
-        prefix, _, last = name.rpartition(".")
-        found.setdefault(prefix, []).append(last)
-    return found
+def regrouped(array: np.ndarray, first: int, second: int) -> np.ndarray:
+    """The inputs, last axis, in the order of `second` groups of `first` instead of the other way round."""
+    return array.reshape(len(array), first, second).swapaxes(1, 2).reshape(array.shape)
 
 
-def _in_use(network: Network, shape: tuple[int, ...], dtype: Any) -> dict[str, dict[str, str]]:
-    """Layers in the order in which the program first uses them: the names of their leaves by kind."""
-    variables, program = traced(network, shape, dtype)
-    # A program takes its arguments in JAX's order of the tree.
-    names = [
-        name for collection in sorted(variables) for name in _jax_order(variables[collection], collection)
-    ]
-    place = {id(var): name for var, name in zip(program.jaxpr.invars, names, strict=False)}
-    used: dict[str, None] = {}
-    for equation in program.jaxpr.eqns:
-        for var in equation.invars:
-            if id(var) in place:
-                used.setdefault(place[id(var)])
-    layers: dict[str, dict[str, str]] = {}
-    for name in [*used, *names]:
-        layer, _, kind = name.partition("/")[2].rpartition("/")
-        layers.setdefault(layer, {})[kind] = name
-    return layers
+def gates_swapped(array: np.ndarray) -> np.ndarray:
+    """Four stacked gates with the middle two exchanged: its own inverse."""
+    first, second, third, fourth = np.split(array, 4)
+    return np.concatenate([first, third, second, fourth])
 
 
-def _jax_order(tree: Any, prefix: str) -> list[str]:
-    if not isinstance(tree, Mapping):
-        return [prefix]
-    return [name for key in sorted(tree) for name in _jax_order(tree[key], f"{prefix}/{key}")]
+def remembering(bias: np.ndarray) -> np.ndarray:
+    """The one that our forget gate, the third, adds by itself."""
+    return np.repeat(np.array([0, 0, 1, 0], bias.dtype), len(bias) // 4)
 
 
-def _channels(
-    before: Sequence[Leaf],
-    shapes: Mapping[str, tuple[int, ...]],
-    image: Sequence[int],
-    leaves: Mapping[str, str],
-) -> int:
-    """The channels of the flattened image behind which a layer stands; one where it stands behind none."""
-    if "kernel" not in leaves or len(shapes[leaves["kernel"]]) != 2:
-        return 1
-    inputs = shapes[leaves["kernel"]][0]
-    kernels = [shapes[leaf.variable] for leaf in before if leaf.kind == "kernel"]
-    if not kernels:
+def channels_before(shapes: Sequence[Shape], image: Sequence[int], inputs: int) -> int:
+    """The channels of the flattened image behind which a linear layer stands; one where there is none.
+
+    Args:
+        shapes: of the kernels before it.
+        image: the shape of one input of the network.
+        inputs: of the layer.
+    """
+    if not shapes:
         channels = image[-1] if len(image) == 3 else 1
     else:
-        channels = kernels[-1][-1] if len(kernels[-1]) > 2 else 1
+        channels = shapes[-1][-1] if len(shapes[-1]) > 2 else 1
     return channels if inputs % channels == 0 and inputs > channels else 1
-
-
-def _first_fit(
-    left: Mapping[str, list[str]],
-    wanted: Sequence[Leaf],
-    shapes: Mapping[str, tuple[int, ...]],
-    arrays: Mapping[str, np.ndarray],
-) -> str | None:
-    for prefix, kinds in left.items():
-        dot = f"{prefix}." if prefix else ""
-        if sorted(kinds) == sorted(leaf.array for leaf in wanted) and all(
-            arrays[dot + leaf.array].shape == leaf.their_shape(shapes[leaf.variable]) for leaf in wanted
-        ):
-            return prefix
-    return None
-
-
-def _told(left: Mapping[str, list[str]], arrays: Mapping[str, np.ndarray]) -> str:
-    names = [f"{prefix}.{kind}" if prefix else kind for prefix, kinds in left.items() for kind in kinds]
-    told = [f"{name} {arrays[name].shape}" for name in itertools.islice(names, 4)]
-    return ", ".join(told) + (f" and {len(names) - 4} more" if len(names) > 4 else "") if told else "none"

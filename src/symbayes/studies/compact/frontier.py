@@ -115,7 +115,8 @@ class Frontier(Part):
         names = listed(list(dict.fromkeys(row["family"] for row in best)))
         gaussian = any(row["family"].startswith("Gaussian") for row in best)
         none = "" if gaussian else ", and no Gaussian"
-        return f"On the frontier of total variation against bits lie {names}{none}. {bought(found)}"
+        told = f"On the frontier of total variation against bits lie {names}{none}. {bought(found)}"
+        return f"{told} {kept(found)}".rstrip()
 
     def show(self, found: Found) -> list[Table | Figure]:
         ordered = sorted(found["rows"], key=lambda row: row["bits"])
@@ -188,6 +189,17 @@ def bought(found: Found) -> str:
         f"{row['TV']:.3f} with {row['bits'] / 1e3:,.0f} kbit, where {whole['name']} reach {whole['TV']:.3f} "
         f"with {whole['bits'] / 1e3:,.0f}."
     )
+
+
+def kept(found: Found) -> str:
+    """How much of the mutual information out of distribution is left, of the largest of some families."""
+    whole = found.get("held out", {}).get("MI out", 0.0)
+    largest = {row["family"]: row for row in sorted(found["rows"], key=lambda row: row["bits"])}
+    some = [largest[name] for name in ("few bits", "ensemble", "stored draws") if name in largest]
+    if not some or not whole > 0:
+        return ""
+    shares = [f"{row['name']} have {row['MI out'] / whole:.0%}" for row in some]
+    return f"Of the mutual information of held-out draws at {found['elsewhere']}, {listed(shares)}."
 
 
 def _scores(one: Attempt, x: Any, far: Any, target: Predictive, y: np.ndarray) -> dict[str, float]:

@@ -34,7 +34,7 @@ REASONS = {
     r"Origin\.(posterior|distribution)": "draws come before posteriors and distributions",
     r"Tick\.\w+|Phase\.going\(return\)": "numbers, traced numbers, or axes of them",
     r"static\(\w+\)": "what dataclasses.field takes and gives",
-    r"Metric\.\w+\(\w+\)": "predictives and targets come after metrics",
+    r"(Metric|RunningMetrics)\.\w+(\(\w+\))?": "predictives and targets come after metrics",
     r"(training|rate|stoppable|Training\.\w+|StoppableTraining\.\w+)\(changes\)": "options of a dataclass",
     r"(from_\w+|make|load)\((options|constructor)\)": "options and classes of the user's own",
     r"\w+\.tree_(un)?flatten\w*\(\w+\)": "JAX's own protocol",

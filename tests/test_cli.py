@@ -74,6 +74,7 @@ def test_diagnose(sampled: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert sentence in told.err
 
 
+@pytest.mark.usefixtures("blank_figures")
 def test_evaluate_and_report(sampled: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["evaluate", str(sampled)]) == 0
     assert re.search(r"accuracy.*NLL.*Brier.*ECE", capsys.readouterr().out)

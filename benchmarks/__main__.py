@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import platform
@@ -49,14 +50,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--only", nargs="+", choices=list(BENCHMARKS), default=list(BENCHMARKS))
     parser.add_argument("--out", type=Path, help="also write the figures to this JSON file")
+    parser.add_argument("--seconds", type=float, default=20.0, help="for which each sampler draws")
+    parser.add_argument(
+        "--limit",
+        type=float,
+        default=float("inf"),
+        help="seconds after which these two begin no more",
+    )
     arguments = parser.parse_args()
+    timed = {
+        "chains": functools.partial(chains.run, arguments.limit),
+        "samplers": functools.partial(samplers.run, arguments.seconds, arguments.limit),
+    }
     # The same precision for all: left to itself, JAX takes another one on a GPU than on a CPU.
     jax.config.update("jax_default_matmul_precision", "float32")
     results: list[Result] = []
     for name in arguments.only:
-        results += BENCHMARKS[name]()
-        if arguments.out:
-            _write(arguments.out, arguments.only, results)
+        for result in timed.get(name, BENCHMARKS[name])():
+            results.append(result)
+            if arguments.out:
+                _write(arguments.out, arguments.only, results)
     Console(width=140).print(_table(results))
 
 

@@ -1,15 +1,18 @@
-"""Many networks at once against one after another: full gradients, and training by mini-batches."""
+"""Steps and full gradients a second, and many networks at once against one after another."""
 
 from __future__ import annotations
 
 import functools
+import time
+from collections.abc import Iterator
 from typing import Any
 
 import jax
 import numpy as np
 
+from benchmarks.blocks import Bare
 from benchmarks.timing import Result, interleaved
-from symbayes import Posterior, data, likelihoods, networks, priors
+from symbayes import HMC, Posterior, data, likelihoods, networks, priors
 from symbayes.engine.loop import LOOPS_ON_DEVICE
 
 NETWORKS = {
@@ -19,17 +22,39 @@ NETWORKS = {
 }
 
 
-def run() -> list[Result]:
-    on_cpu = jax.default_backend() == "cpu"
-    examples = {"784-512-10": 2_000, "LeNet": 500, "ResNet-20-FRN": 20} if on_cpu else {}
-    chains = {"784-512-10": 4, "LeNet": 4, "ResNet-20-FRN": 2}
-    gradients = [
-        _gradients(name, examples.get(name, 60_000 if name != "ResNet-20-FRN" else 50_000), chains[name], low)
-        for name in NETWORKS
-        for low in (("float32",) if on_cpu else ("tf32", "bf16"))
+LEAPFROGS = {"tf32": 1_800.0, "bf16": 3_000.0}
+"""Steps a second of the MLP that are aimed at on one H200, with sixteen chains in bf16."""
+MILLISECONDS = {"LeNet": 10.0, "ResNet-20-FRN": 220.0}
+"""For a gradient over all data, aimed at there."""
+
+
+def run(limit: float = float("inf")) -> Iterator[Result]:
+    """Nothing begins after so many seconds."""
+    until = time.perf_counter() + limit
+    for make in _on_cpu() if jax.default_backend() == "cpu" else _on_accelerator():
+        if time.perf_counter() < until:
+            yield (result := make())
+            print(result, flush=True)
+        else:
+            print(f"no time left for {make.args}")
+
+
+def _on_cpu() -> list[functools.partial[Result]]:
+    sizes = {"784-512-10": (2_000, 4), "LeNet": (500, 4), "ResNet-20-FRN": (20, 2)}
+    together = [functools.partial(_gradients, name, *size, "float32") for name, size in sizes.items()]
+    return [*together, functools.partial(_fleet, "784-512-10", 16, True)]
+
+
+def _on_accelerator() -> list[functools.partial[Result]]:
+    """From the most to the least important: each compiles for some ten seconds."""
+    low = ("tf32", "bf16")
+    return [
+        *(functools.partial(_leapfrogs, precision, chains) for precision in low for chains in (1, 16)),
+        *(functools.partial(_alone, "ResNet-20-FRN", 50_000, precision) for precision in low[::-1]),
+        *(functools.partial(_gradients, "LeNet", 60_000, 2, precision) for precision in low),
+        functools.partial(_fleet, "LeNet", 256, False),
+        functools.partial(_gradients, "784-512-10", 60_000, 4, "tf32"),
     ]
-    fleet = {"784-512-10": 16} if on_cpu else {"LeNet": 256}
-    return gradients + [_fleet(name, networks, on_cpu) for name, networks in fleet.items()]
 
 
 def posterior_of(name: str, examples: int, precision: Any) -> Posterior:
@@ -72,7 +97,32 @@ def _gradients(name: str, examples: int, chains: int, precision: Any) -> Result:
         "ms per gradient alone": round(seconds["one"] / 3 * 1e3, 3),
         "ms per chain together": round(seconds["together"] / 3 / chains * 1e3, 3),
     }
+    if name in MILLISECONDS:
+        detail["ms aimed at on one H200"] = MILLISECONDS[name]
     return Result(f"{chains} chains of {name} in {precision} / one after another", ratio, 1.05, detail)
+
+
+def _alone(name: str, examples: int, precision: Any) -> Result:
+    """A gradient over all data at the default chunk."""
+    posterior = posterior_of(name, examples, precision)
+    one = stacked(posterior, 1)
+    seconds = interleaved({"one": lambda: ascend(posterior, one, 3)}, rounds=3)["one"] / 3
+    detail = {"examples": examples, "chunk": posterior.chunk, "ms per gradient": round(seconds * 1e3, 3)}
+    ratio = seconds * 1e3 / MILLISECONDS[name]
+    return Result(f"{name} in {precision}: gradient / {MILLISECONDS[name]:.0f} ms", ratio, 1.0, detail)
+
+
+def _leapfrogs(precision: Any, chains: int, examples: int = 60_000) -> Result:
+    """The steps of HMC as a run has them."""
+    posterior, steps = posterior_of("784-512-10", examples, precision), 400 // chains
+    method = HMC(
+        step_size=1e-5, trajectory=steps * 1e-5, burn_in=0, draws=1, chains=chains, adapt=False, jitter=0.0
+    )
+    seconds = interleaved({"hmc": Bare(method, posterior, steps).block}, rounds=5)["hmc"]
+    rate = chains * steps / seconds
+    detail = {"examples": examples, "chains": chains, "steps a second, of all chains": round(rate, 1)}
+    aim = LEAPFROGS[precision]
+    return Result(f"{aim:,.0f} / leapfrog steps of 784-512-10 in {precision}", aim / rate, 1.0, detail)
 
 
 @functools.partial(jax.jit, compiler_options=LOOPS_ON_DEVICE)

@@ -5,9 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 import symbayes as sb
+from symbayes.posterior.posterior import Precision
 
 
-def mnist_sized(examples: int, hidden: tuple[int, ...] = (512,), chunk: int | None = None) -> sb.Posterior:
+def mnist_sized(
+    examples: int,
+    hidden: tuple[int, ...] = (512,),
+    chunk: int | None = None,
+    scale: float = 1.0,
+    precision: Precision = "float32",
+) -> sb.Posterior:
     """A 784-512-10 network on 28x28 images: MNIST where it is installed, else noise of its shape."""
     try:
         train = sb.data.load("mnist", validation=0).train[:examples]
@@ -16,7 +23,12 @@ def mnist_sized(examples: int, hidden: tuple[int, ...] = (512,), chunk: int | No
         x = rng.random((examples, 28, 28, 1), dtype=np.float32)
         train = sb.data.Examples(x, rng.integers(0, 10, examples).astype(np.int32))
     return sb.Posterior(
-        sb.networks.mlp(hidden, 10), sb.likelihoods.Categorical(), sb.priors.Normal(1.0), train, chunk=chunk
+        sb.networks.mlp(hidden, 10),
+        sb.likelihoods.Categorical(),
+        sb.priors.Normal(scale),
+        train,
+        chunk=chunk,
+        precision=precision,
     )
 
 

@@ -20,14 +20,14 @@ import symbayes as sb
 from symbayes.engine import Method
 from symbayes.evaluate import METRICS, Metric
 from symbayes.evaluate.metric import NEEDS
-from symbayes.methods.phases import adaptation, curvature, isokinetic, schedules, stopping, train
+from symbayes.methods.phases import adaptation, curvature, drifting, isokinetic, schedules, stopping, train
 from symbayes.methods.training import Training
 from symbayes.posterior.curvature import evidence, forms
 from symbayes.posterior.numerics import noise
 
 POINTED = {
     each.__name__.rpartition(".")[2]: each
-    for each in (adaptation, curvature, isokinetic, evidence, forms, noise)
+    for each in (adaptation, curvature, drifting, isokinetic, evidence, forms, noise)
 }
 DOCS = Path(__file__).parent
 NOTE = "<!-- Made from the code by `python docs/generate.py`: change the docstrings there. -->\n"

@@ -70,6 +70,7 @@ def test_diagnose(sampled: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert sentence in told.err
 
 
+@pytest.mark.usefixtures("blank_figures")
 def test_evaluate_and_report(sampled: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["evaluate", str(sampled)]) == 0
     assert re.search(r"accuracy.*NLL.*Brier.*ECE", capsys.readouterr().out)
@@ -102,7 +103,20 @@ def test_evaluate_and_report(sampled: Path, tmp_path: Path, capsys: pytest.Captu
     assert "Inputs from elsewhere: digits" in saved[4].read_text()
     assert main(["evaluate", str(sampled), "--save", "table.doc"]) == 2
     assert "a table is saved as .md, .csv, .tex, .json, .html" in capsys.readouterr().err
+    told = []
+    for batch in ([], ["--batch", "100"]):
+        assert main(["evaluate", str(sampled), "--metrics", "NLL", "ACE", *batch, "--json", "-"]) == 0
+        told.append(json.loads(capsys.readouterr().out))
+    for name, value in told[0]["comparison"][sampled.name].items():
+        assert told[1]["comparison"][sampled.name][name] == pytest.approx(value, rel=1e-9)
+    assert told[1]["notes"] == ["Predicted 100 examples at a time."]
+    assert main(["evaluate", str(sampled), "--batch", "100", "--save", str(saved[4])]) == 2
+    assert "a page shows predictions of all draws" in capsys.readouterr().err
+    assert main(["evaluate", str(sampled), "--batch", "0"]) == 2
+    assert "batch must be a whole number of at least 1" in capsys.readouterr().err
     page = tmp_path / "page.html"
+    assert main(["report", str(sampled), "--also", "plane"]) == 2
+    assert "a page can also have quality and landscape, not 'plane'" in capsys.readouterr().err
     assert main(["report", str(sampled), "--out", str(page)]) == 0
     assert page.as_uri() in capsys.readouterr().out.replace("\n", "")
     assert page.read_text().startswith("<!DOCTYPE html>")

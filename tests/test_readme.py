@@ -61,6 +61,7 @@ def test_commands_sample_what_the_python_does(shown: list[str], names: dict[str,
         assert command.where.store is None
 
 
+@pytest.mark.usefixtures("blank_figures")
 def test_other_commands_run(
     shown: list[str], names: dict[str, Any], folder: Path, monkeypatch, capsys
 ) -> None:

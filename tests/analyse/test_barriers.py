@@ -1,6 +1,7 @@
 """Lines between networks."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
@@ -106,14 +107,14 @@ def test_statistics_along_a_line_are_those_of_the_networks_there() -> None:
 
 def test_symmetries_of_a_run_keep_networks_whose_statistics_are_computed_again() -> None:
     rng = np.random.default_rng(1)
-    x = rng.normal(size=(100, 2)).astype(np.float32)
+    x = jnp.asarray(rng.normal(size=(100, 2)), jnp.float32)
     network = sb.networks.from_nnx(Normalised)
     fresh = network.init(jax.random.key(0), x[:2])
     drawn = jax.tree.map(lambda leaf: rng.normal(size=leaf.shape).astype(np.float32), fresh["params"])
     one = sb.networks.recomputed(network, {**fresh, "params": drawn}, x)
     expected = network.apply(one, x)
     whole = sb.symmetry.discover(network.apply, one, x[:2])
-    kept = group_of(network, (2, 2), np.dtype(np.float32))
+    kept = group_of(network, (2, 2), x.dtype)
     # Between kernel and gain, which the normaliser undoes, and between gain and the next kernel.
     assert (whole.scale_dimension, kept.scale_dimension) == (16, 8)
     changes = []

@@ -128,6 +128,12 @@ def found(linear: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, sb
     return {"memory": memory, "folder": sb.Run(folder).draws}
 
 
+@pytest.mark.parametrize("method", [sb.HMC, sb.NUTS])
+def test_a_mass_that_nobody_estimates_is_refused(linear: Any, method: Any) -> None:
+    with pytest.raises(ValueError, match=f"or start from draws of a run of {method.__name__} that estimated"):
+        sb.run(method(mass="diagonal", burn_in=0, draws=2, chains=4), linear[0], start=ZERO, progress=False)
+
+
 @pytest.mark.parametrize("where", ["memory", "folder"])
 def test_a_run_takes_over_what_the_run_before_found(linear: Any, found: Any, where: str) -> None:
     before = found["memory"]

@@ -16,7 +16,10 @@ from PIL import Image
 
 import symbayes as sb
 from symbayes import evaluate
+from symbayes.draws.forward import Forward
 from symbayes.engine import open_run
+from symbayes.report.runs import _drawn as drawn_words
+from symbayes.report.runs import _traces as run_traces
 from symbayes.report.runs import named
 
 
@@ -52,6 +55,18 @@ def test_the_page_shows_what_the_metrics_say(
     assert "hmc, test predictions" in page
     assert "2 chains of 8 draws" in page
     assert "3 chains of 1 draw " in page
+
+
+def test_masks_over_a_network_are_told_as_such_and_shown_by_its_training(runs: dict[str, Path]) -> None:
+    """Their energy is that of the weights, the same for all of them."""
+    hmc = open_run(runs["hmc"])
+    losses = {"loss": np.linspace(2, 1, 12).reshape(2, 6)}
+    masks = dataclasses.replace(
+        hmc, draws=dataclasses.replace(hmc.draws, forward=Forward("keyed")), traces=losses
+    )
+    assert drawn_words(masks) == "2 trained networks, each with 8 random masks,"
+    assert [figure.title for figure in run_traces("masks", masks)] == ["Training of masks"]
+    assert run_traces("hmc", hmc)[0].title.startswith("Energy")
 
 
 def by_hand(path: Path, x: np.ndarray) -> np.ndarray:

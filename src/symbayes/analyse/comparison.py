@@ -19,6 +19,8 @@ from symbayes.evaluate import Metric
 
 CEILING = "one half of the reference's draws against the other"
 """What a row of that name shows."""
+CEILING_ROW = "ceiling: "
+"""How its name begins."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,22 @@ class Comparison:
         return words + mark if run in self.best.get(metric.name, ()) else words
 
     @property
+    def untold(self) -> str:
+        """Why some runs have no number in a column, in words; empty where all have one."""
+        reasons = []
+        for run, row in self.rows.items():
+            for metric in [] if run.startswith(CEILING_ROW) else self.told:
+                if metric.name in row:
+                    continue
+                if "reference" in metric.needs:
+                    reasons.append(f"how close {self.reference} is to itself")
+                elif "draws" in metric.needs:
+                    reasons.append("what takes several draws, of a run that predicts with one")
+                else:
+                    reasons.append("energies, of outputs that are no logits")
+        return "; ".join(dict.fromkeys(reasons))
+
+    @property
     def title(self) -> str:
         """On what the runs are compared, and with which of them."""
         places = f" with {'x'.join(map(str, self.positions))} positions each" if self.positions else ""
@@ -94,6 +112,8 @@ class Comparison:
             text += f" The ceiling is {CEILING}."
         if self.margins and margins:
             text += " ± is half of the 95% interval over test examples."
+        if self.untold:
+            text += f" A – is not told: {self.untold}."
         if self.best:
             text += " A * marks the best, and what is not told from it."
         return text

@@ -95,6 +95,10 @@ class Method:
         """The same method where a start is given: without training that comes before drawing."""
         return self
 
+    def require_found(self, found: Mapping[str, np.ndarray]) -> None:
+        """Refuse to begin without something that only a run from whose draws this one starts can have found:
+        `found` is what its chains had in common, by name; empty where there is none of the same method."""
+
     def prepared(self, posterior: Posterior) -> Posterior:
         """The posterior as this method takes it: MC dropout needs a network that drops something."""
         return posterior

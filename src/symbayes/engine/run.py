@@ -105,6 +105,7 @@ def run(
             posterior = placement.place_posterior(posterior, mesh)
         method = _resolved(method if start is None else method.started(), posterior, store)
         begins = Start(posterior, int(seed), method.chains, start, type(method).__name__)
+        method.require_found(begins.found)
         job = Job(method, posterior, begins, tuple(observers), keep, mesh, block_steps, crew=crew)
         config = configuration(method, job.phases, posterior, seed, start, observers, keep, mesh)
         require_agreement(crew, agreed(config, mesh, store, block_steps))

@@ -17,21 +17,18 @@ References: Robnik, Cohn-Gordon & Seljak (2025), Metropolis adjusted microcanoni
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from symbayes.engine.method import method
-from symbayes.methods.hmc import HMC
+from symbayes.methods.flown import Flown
 from symbayes.methods.phases import IsokineticTrajectories
 
 
 @method
-class AdjustedMCLMC(HMC):
+class AdjustedMCLMC(Flown):
     """Metropolis-adjusted microcanonical Monte Carlo (Robnik et al. 2025): exact up to its Monte-Carlo error.
 
     Attributes:
-        step_size: of the integrator; by default found by trial.  With `adapt`, where adaptation begins.  In
-            units of the prior's standard deviations where these differ between parameters, and of the
-            estimated ones with a diagonal mass.
         jitter: by what part of itself the length of trajectories varies, from 0 to 1; by default 0.2, and 1
             for a length that is tuned.
     """
@@ -39,6 +36,4 @@ class AdjustedMCLMC(HMC):
     name: ClassVar[str] = "adjusted-mclmc"
     example: ClassVar[str] = "--trajectory 0.48 --draws 200"
     varies: ClassVar[float] = 0.2
-
-    def _tuned(self, **settings: Any) -> IsokineticTrajectories:
-        return IsokineticTrajectories(**settings)
+    flies: ClassVar[type[IsokineticTrajectories]] = IsokineticTrajectories

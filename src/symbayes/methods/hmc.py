@@ -28,176 +28,29 @@ neural network posteriors really like?; Hoffman & Gelman (2014), The No-U-Turn s
 
 from __future__ import annotations
 
-import dataclasses
-import functools
-import math
-from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import ClassVar
 
-import numpy as np
-
-from symbayes.engine.method import Method, method
+from symbayes.engine.method import method
+from symbayes.methods.flown import Flown
 from symbayes.methods.phases import Trajectories, TunedTrajectories
-from symbayes.methods.phases.stepping import LEAST, estimated_mass
-from symbayes.methods.phases.trajectories import leapfrog_steps
 from symbayes.posterior import Posterior
-from symbayes.posterior.posterior import quarter_period
-from symbayes.specs import MOST, Count, Natural, Part, Positive, Share, require
-
-LONGEST, LONGEST_OPEN = 16, 1024
-"""While adapting, a trajectory takes at most this many times the steps of the step size given; and at most
-this many where none is given."""
-
-VARIED, CHEES = 0.2, 1.0
-"""Jitter where the length of trajectories is left open, and where it is tuned."""
-
-COSTLY = 10
-"""Points of acceptance lost to reduced-precision gradients from which a user is warned."""
 
 
 @method
-class HMC(Method):
-    """Full-batch Hamiltonian Monte Carlo (Neal 2011): exact up to its Monte-Carlo error.
-
-    Attributes:
-        step_size: step of the leapfrog integrator; by default found by trial.  With `adapt`, where adaptation
-            begins.  In units of the prior's standard deviations where these differ between parameters, and of
-            the estimated ones with a diagonal mass.
-        trajectory: length of a trajectory, step size times number of steps; by default a quarter of
-            the prior's period, pi/2 alpha sqrt(T).  The word chees tunes it across chains during burn-in.
-        burn_in: trajectories before the first draw is kept.
-        draws: trajectories after that, one draw each.
-        chains: independent chains.
-        adapt: tune during burn-in, the step size towards `target_accept`.
-        target_accept: the mean acceptance probability that adaptation aims at.
-        jitter: by what part of itself the length of trajectories varies, from 0 to 1; by default 0 for a
-            length that is given, 0.2 for one that is not, and 1 for one that is tuned.
-        mass: from the scales of the prior, or diagonal: estimated from all chains during burn-in.
-    """
+class HMC(Flown):
+    """Full-batch Hamiltonian Monte Carlo (Neal 2011): exact up to its Monte-Carlo error."""
 
     name: ClassVar[str] = "hmc"
-    remedy: ClassVar[str] = "use a smaller step_size, and inputs of the order of one"
     example: ClassVar[str] = "--trajectory 0.48 --draws 200"
-    extends: ClassVar[str | None] = "draws"
-    finds: ClassVar[tuple[str, ...]] = ("step_size",)
-    varies: ClassVar[float] = 0.0
-    """Jitter where the length of trajectories is given."""
-
-    step_size: Positive | None = None
-    trajectory: Positive | Literal["chees"] | None = None
-    burn_in: Natural = 50
-    draws: Count = 240
-    chains: Count = 4
-    adapt: bool = True
-    target_accept: Share = 0.9
-    jitter: Part | None = None
-    mass: Literal["prior", "diagonal"] = "prior"
-
-    def check(self) -> None:
-        if self.step_size is not None and isinstance(self.trajectory, float | int):
-            require(
-                self.trajectory >= self.step_size,
-                f"a trajectory of {self.trajectory} is shorter than one step of {self.step_size}",
-            )
-            steps = self.trajectory / self.step_size
-            require(steps <= MOST, f"a trajectory has {steps:.3g} steps: use a larger step_size")
-        trajectories = self.burn_in + self.draws
-        require(trajectories <= MOST, f"{trajectories:,} trajectories are more than {MOST:,}: draw fewer")
-        require(
-            self.trajectory != "chees" or self.chains > 1,
-            "the length of trajectories is tuned across chains: use more than one",
-        )
-        require(
-            self.mass == "prior" or self.burn_in == 0 or self.burn_in >= LEAST,
-            f"a mass is estimated during burn-in: use a burn_in of at least {LEAST}, "
-            "or of 0 for a run that starts from another's draws",
-        )
-
-    def resolve(self, posterior: Posterior) -> HMC:
-        given = isinstance(self.trajectory, float | int)
-        jitter = self.jitter
-        if jitter is None:
-            jitter = CHEES if self.trajectory == "chees" else self.varies if given else VARIED
-        if self.trajectory == "chees":
-            self._first_length(posterior)
-            return dataclasses.replace(self, jitter=jitter)
-        length = self.trajectory or self._first_length(posterior)
-        return dataclasses.replace(self, trajectory=max(length, self.step_size or 0.0), jitter=jitter)
-
-    def _first_length(self, posterior: Posterior) -> float:
-        """A quarter of the period of the prior, or of what is whitened."""
-        length = math.pi / 2 if self.mass == "diagonal" else quarter_period(posterior)
-        if length is None:
-            raise ValueError("this prior has no variance: give a trajectory length")
-        return length
+    flies: ClassVar[type[TunedTrajectories]] = TunedTrajectories
 
     def phases(self, posterior: Posterior) -> tuple[Trajectories, ...]:
-        assert self.trajectory is not None, "resolve the method first"
-        chees, jitter = self.trajectory == "chees", self.jitter or 0.0
-        length = float(self._first_length(posterior) if chees else self.trajectory)
-        longest = LONGEST_OPEN
-        if self.step_size is not None:
-            longest = min(MOST, LONGEST * leapfrog_steps(length, self.step_size))
-        common: dict[str, Any] = {
-            "step_size": self.step_size,
-            "trajectory": length,
-            "target_accept": self.target_accept,
-        }
-        burn_in: dict[str, Any] = {"longest": longest, "adapting": self.adapt, "keeps": False, **common}
-        drawing: dict[str, Any] = {"longest": MOST, "adapting": False, "keeps": True, **common}
-        plain = self.step_size is not None and not chees and not jitter and self.mass == "prior"
-        if plain and type(self) is HMC:
-            return Trajectories(self.burn_in, **burn_in), Trajectories(self.draws, **drawing)
-        tuned = functools.partial(self._tuned, jitter=jitter, chees=chees)
-        if self.mass == "prior":
-            of_prior: dict[str, Any] = {"collects": None, "whitens": None}
-            return (
-                tuned(units=self.burn_in, **burn_in, **of_prior),
-                tuned(units=self.draws, **drawing, **of_prior),
-            )
-        return (
-            *estimated_mass(functools.partial(tuned, **burn_in), self.burn_in),
-            tuned(units=self.draws, collects=False, whitens=False, **drawing),
-        )
+        """Where nothing but the step size is tuned, from one that is given, by the plain form."""
+        phases = super().phases(posterior)
+        tunes = self.step_size is None or self.jitter or self.trajectory == "chees" or self.mass == "diagonal"
+        return phases if tunes else tuple(_plain(phase) for phase in phases)
 
-    def _tuned(self, **settings: Any) -> TunedTrajectories:
-        return TunedTrajectories(**settings)
 
-    def tell(self, traces: Mapping[str, np.ndarray]) -> list[str]:
-        sentences = []
-        if "trajectory" in traces:
-            length, step = (
-                float(traces[name][:, self.burn_in :].mean()) for name in ("trajectory", "step_size")
-            )
-            sentences.append(
-                f"{type(self).__name__} found a step size of {step:.3g} and flew trajectories of "
-                f"{length:.3g} on average, {length / step:.0f} steps: "
-                "start another run from these draws to begin with them"
-            )
-        if "acceptance_lost" in traces:
-            lost = float(traces["acceptance_lost"][:, -1].mean())
-            sentences.append(f"gradients in reduced precision cost {100 * lost:.1f} points of acceptance")
-        return sentences
-
-    def review(self, traces: Mapping[str, np.ndarray]) -> list[str]:
-        warnings = []
-        acceptance = traces["acceptance"]
-        late = float(acceptance[:, acceptance.shape[1] // 2 :].mean())
-        if late < 0.3:
-            warnings.append(
-                f"{type(self).__name__} accepted only {late:.0%} of its later trajectories: "
-                "use a smaller step_size or a longer burn_in"
-            )
-        lost = traces.get("acceptance_lost")
-        if lost is not None and (points := 100 * float(lost[:, -1].mean())) > COSTLY:
-            warnings.append(
-                f"reduced-precision gradients cost {points:.0f} points of acceptance: "
-                'use precision="float32" or a smaller step_size'
-            )
-        diverged = traces["divergent"][:, self.burn_in :]
-        if diverged.any():
-            warnings.append(
-                f"{diverged.sum()} trajectories diverged after burn-in, "
-                f"first at draw {int(diverged.any(axis=0).argmax())}: use a smaller step_size"
-            )
-        return warnings
+def _plain(phase: Trajectories) -> Trajectories:
+    fields = ("units", "step_size", "trajectory", "target_accept", "longest", "adapting", "keeps")
+    return Trajectories(**{name: getattr(phase, name) for name in fields})

@@ -9,8 +9,10 @@ the worst variance was 15 % too small at an energy variance per weight of 1e-3. 
 results that are compared with others; for exact draws use AdjustedMCLMC or HMC.  A step takes two gradients,
 and it needs at least two parameters.
 
-Burn-in has three stages: 80 % tune the step size, 10 % also collect the spread of positions, and 10 % tune
-the length at a fixed step size.  Statistics of every draw are `energy` (minus the log density),
+Burn-in has three stages: half of it tunes the step size, a quarter also collects the spread of positions, and
+a quarter tunes the length at a fixed step size (`methods/phases/drifting.py` has the equations).  A run that
+starts from draws of another run of MCLMC begins with what its chains have found, and can do without burn-in.
+Statistics of every draw are `energy` (minus the log density),
 `log_likelihood` (untempered, over all data), `energy_variance` (per weight, of its steps), `taken_back` (the
 share of its steps that were not finite), `step_size` and `length`.
 
@@ -30,6 +32,9 @@ from symbayes.methods.phases import Microcanonical
 from symbayes.methods.phases.microcanonical import judged, microcanonical
 from symbayes.posterior import Posterior
 from symbayes.specs import MOST, Count, Natural, Positive, require
+
+LATE = 0.25
+"""Share of burn-in of the second stage, and of the third."""
 
 
 @method
@@ -65,8 +70,20 @@ class MCLMC(Method):
         units = self.burn_in + self.draws
         require(units <= MOST, f"{units:,} draws are more than {MOST:,}: draw fewer")
         require(
-            self.burn_in >= 10 or (self.step_size is not None and self.length is not None),
-            "a chain tunes itself in burn-in: use a burn_in of at least 10, or give step_size and length",
+            self.burn_in == 0 or self.burn_in >= 10 or self._given,
+            "a chain tunes itself in burn-in: use a burn_in of at least 10, give step_size and length, or "
+            "use a burn_in of 0 for a run that starts from another's draws",
+        )
+
+    @property
+    def _given(self) -> bool:
+        return self.step_size is not None and self.length is not None
+
+    def require_found(self, found: Mapping[str, np.ndarray]) -> None:
+        require(
+            self.burn_in > 0 or self._given or "step_size" in found,
+            "a chain tunes itself in burn-in: use a burn_in of at least 10, give step_size and length, or "
+            "start from draws of a run of MCLMC",
         )
 
     def phases(self, posterior: Posterior) -> tuple[Microcanonical, ...]:
@@ -77,6 +94,7 @@ class MCLMC(Method):
             step_size=self.step_size,
             length=self.length,
             aims=(self.energy_variance, self.energy_variance),
+            late=LATE,
         )
 
     def tell(self, traces: Mapping[str, np.ndarray]) -> list[str]:

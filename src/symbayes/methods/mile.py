@@ -37,6 +37,9 @@ from symbayes.specs import Count, Natural, require
 AIM, LAST = 0.5, 0.1
 """Energy variance per weight that tuning aims at, when it begins and when it ends."""
 
+LATE = 0.1
+"""Share of burn-in of the second stage of tuning, and of the third."""
+
 
 @method
 class MicrocanonicalEnsemble(StoppableTraining):
@@ -76,6 +79,7 @@ class MicrocanonicalEnsemble(StoppableTraining):
             step_size=None,
             length=None,
             aims=(AIM, LAST),
+            late=LATE,
         )
         return self.stoppable(posterior), *chains
 

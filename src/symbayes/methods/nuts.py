@@ -20,58 +20,39 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
-from symbayes.engine.method import Method, method
+from symbayes.engine.method import method
 from symbayes.methods.phases import Trees
-from symbayes.methods.phases.stepping import LEAST, estimated_mass
+from symbayes.methods.phases.stepping import estimated_mass
+from symbayes.methods.stepped import Stepped
 from symbayes.posterior import Posterior
-from symbayes.specs import MOST, Count, Natural, Positive, Share, require
+from symbayes.specs import Count, Share, require
 
 
 @method
-class NUTS(Method):
+class NUTS(Stepped):
     """The no-U-turn sampler (Hoffman & Gelman 2014): exact up to its Monte-Carlo error.
 
     Attributes:
-        step_size: of the leapfrog integrator; by default found by trial.  With `adapt`, where adaptation
-            begins.  In units of the prior's standard deviations where these differ between parameters, and of
-            the estimated ones with a diagonal mass.
         burn_in: trees before the first draw is kept.
         draws: trees after that, one draw each.
-        chains: independent chains.
         adapt: tune the step size during burn-in towards `target_accept`.
-        target_accept: the mean acceptance probability that adaptation aims at.
-        mass: from the scales of the prior, or diagonal: estimated from all chains during burn-in.
         depth: the most doublings of a tree; 10 are 1,023 leapfrog steps.
     """
 
     name: ClassVar[str] = "nuts"
-    remedy: ClassVar[str] = "use a smaller step_size, and inputs of the order of one"
     example: ClassVar[str] = "--mass diagonal --burn-in 100 --draws 400"
-    extends: ClassVar[str | None] = "draws"
-    finds: ClassVar[tuple[str, ...]] = ("step_size",)
+    made_of: ClassVar[str] = "trees"
 
-    step_size: Positive | None = None
-    burn_in: Natural = 50
-    draws: Count = 240
-    chains: Count = 4
-    adapt: bool = True
     target_accept: Share = 0.8
-    mass: Literal["prior", "diagonal"] = "prior"
     depth: Count = 10
 
     def check(self) -> None:
+        super().check()
         require(self.depth <= 20, f"a tree has at most 20 doublings, not {self.depth}")
-        total = self.burn_in + self.draws
-        require(total <= MOST, f"{total:,} trees are more than {MOST:,}: draw fewer")
-        require(
-            self.mass == "prior" or self.burn_in == 0 or self.burn_in >= LEAST,
-            f"a mass is estimated during burn-in: use a burn_in of at least {LEAST}, "
-            "or of 0 for a run that starts from another's draws",
-        )
 
     def phases(self, posterior: Posterior) -> tuple[Trees, ...]:
         trees = functools.partial(

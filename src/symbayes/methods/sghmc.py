@@ -18,15 +18,13 @@ from __future__ import annotations
 from typing import ClassVar
 
 from symbayes.engine.method import method
-from symbayes.methods.phases import Diffusion
-from symbayes.methods.phases.diffusion import diffusions
-from symbayes.methods.sgld import SGLD
-from symbayes.posterior import Posterior
+from symbayes.methods.phases import Diffusion as Diffusion
+from symbayes.methods.stochastic import Stochastic
 from symbayes.specs import Positive, Share
 
 
 @method
-class SGHMC(SGLD):
+class SGHMC(Stochastic):
     """Stochastic-gradient Hamiltonian Monte Carlo (Chen et al. 2014): biased at a finite learning rate.
 
     Attributes:
@@ -40,5 +38,6 @@ class SGHMC(SGLD):
     learning_rate: Positive = 0.01
     momentum: Share = 0.9
 
-    def phases(self, posterior: Posterior) -> tuple[Diffusion, Diffusion]:
-        return diffusions(self, momentum=self.momentum)
+    @property
+    def keeps(self) -> float:
+        return self.momentum

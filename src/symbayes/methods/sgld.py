@@ -16,53 +16,20 @@ References: Welling & Teh (2011), Bayesian learning via stochastic gradient Lang
 
 from __future__ import annotations
 
-import dataclasses
 from typing import ClassVar
 
-from symbayes.engine.method import Method, method
-from symbayes.methods.phases import Diffusion
-from symbayes.methods.phases.diffusion import Schedule, diffusions
-from symbayes.posterior import Posterior
-from symbayes.specs import Count, Natural, Positive, Share
+from symbayes.engine.method import method
+from symbayes.methods.phases import Diffusion as Diffusion
+from symbayes.methods.stochastic import Stochastic
 
 
 @method
-class SGLD(Method):
+class SGLD(Stochastic):
     """Stochastic-gradient Langevin dynamics (Welling & Teh 2011): biased at a finite learning rate.
 
     Attributes:
         learning_rate: on the mean loss per example, as for an optimiser.
-        batch: examples in a mini-batch; what is left of an epoch is dropped, another part each time.
-        burn_in: epochs before the first draw is kept.
-        thin: epochs from one draw to the next.
-        draws: draws of each chain.
-        chains: independent chains.
-        schedule: the learning rate is constant, decaying, or cyclical.
-        decay: epochs after which a decaying rate begins to fall.
-        cycle: epochs in a cycle.
-        exploration: share of a cycle that explores, without noise and without draws.
-        precondition: scale the steps of every weight in the style of RMSprop, adapted during burn-in.
     """
 
     name: ClassVar[str] = "sgld"
-    remedy: ClassVar[str] = "use a smaller learning_rate, and inputs of the order of one"
     example: ClassVar[str] = "--learning-rate 0.03 --schedule cyclical --draws 50"
-    extends: ClassVar[str | None] = "draws"
-
-    learning_rate: Positive = 0.03
-    batch: Count = 100
-    burn_in: Natural = 100
-    thin: Count = 10
-    draws: Count = 100
-    chains: Count = 4
-    schedule: Schedule = "constant"
-    decay: Count = 100
-    cycle: Count = 50
-    exploration: Share = 0.8
-    precondition: bool = False
-
-    def resolve(self, posterior: Posterior) -> SGLD:
-        return dataclasses.replace(self, batch=min(self.batch, posterior.size))
-
-    def phases(self, posterior: Posterior) -> tuple[Diffusion, Diffusion]:
-        return diffusions(self, momentum=None)

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import functools
 import html
-import platform
-import shlex
-import sys
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 
 from symbayes.analyse import Comparison
@@ -32,9 +27,11 @@ from symbayes.posterior import Predictive
 from symbayes.report import figures, page, symmetry
 from symbayes.report.comparison import comparison_table, good
 from symbayes.report.contents import Figure, Section, Table
+from symbayes.report.further import further_sections, require_parts
 from symbayes.report.numbers import json_text
 from symbayes.report.predictions import detection_sections, pair_figures, prediction_sections
-from symbayes.specs import installed_versions, require, require_kind
+from symbayes.report.provenance import provenance
+from symbayes.specs import require, require_kind
 
 
 @dataclass(frozen=True)
@@ -49,6 +46,7 @@ class Report:
     bounds: Bounds = field(default_factory=Bounds)
     tell: Tell = silent
     symmetries: Sequence[str] | None = None
+    also: Sequence[str] = ()
 
     @classmethod
     def of(
@@ -64,6 +62,7 @@ class Report:
         shift: str | Sequence[str] | None = None,
         recalibrate: str | None = None,
         symmetries: Sequence[str] | None = None,
+        also: Sequence[str] = (),
     ) -> Report:
         """Open the runs (folders, or draws in memory) and predict; the first is the reference unless told.
 
@@ -71,8 +70,10 @@ class Report:
 
         `bounds` limit the work on symmetry; `tell` is told what is being done.  `metrics` names the columns
         of the comparison; `ood`, `shift` and `recalibrate` are those of `compare`.  `symmetries` names the
-        runs whose symmetries are looked into, by default all.
+        runs whose symmetries are looked into, by default all.  `also` names parts that take longer: quality,
+        the distances from the reference, and landscape.
         """
+        require_parts(also)
         require_kind("the data", data, "train", "test", example="data.load('digits')")
         runs = opened_by_name(sources)
         require(len(runs) > 0, "a report is about at least one run")
@@ -88,7 +89,7 @@ class Report:
             judged[name] = places.judge(run)
         y = np.asarray(data.test.y)
         comparison = compare_predictives(judged, reference, y, data.target_scaling, metrics=metrics)
-        return cls(runs, reference, data, judged, comparison, bounds or Bounds(), tell, symmetries)
+        return cls(runs, reference, data, judged, comparison, bounds or Bounds(), tell, symmetries, also)
 
     @property
     def predictives(self) -> dict[str, Predictive]:
@@ -125,6 +126,7 @@ class Report:
     def sections(self) -> list[Section]:
         made = [self._comparison(), *self._mixing()]
         made += [symmetry.section(name, findings) for name, findings in self.symmetry.items()]
+        made += further_sections(self.also, self.runs, self.reference, self.data, self.bounds, self.tell)
         made += detection_sections(self.judged, self.reference)
         return made + prediction_sections(self.predictives, self.reference, self.data)
 
@@ -170,15 +172,8 @@ class Report:
                 if metric.name in self.comparison.rows[name]
             )
             given = run.config["posterior"]["train"]["examples"]
-            # One draw of each chain is where training ended, and not a draw from the posterior.
-            law = "the posterior" if run.distribution is None else "a distribution fitted to the posterior"
-            drawn = (
-                f"{_counted(run.draws.chains, 'chain')} of {len(run.draws):,} draws from {law}"
-                if len(run.draws) > 1
-                else _counted(run.draws.chains, "network")
-            )
             lines.append(
-                f"{name}: {drawn} of {weights:,} weights given {given:,} training examples; "
+                f"{name}: {_drawn(run)} of {weights:,} weights given {given:,} training examples; "
                 f"on {self.comparison.examples:,} test examples {numbers}."
             )
         return "\n\n".join(lines)
@@ -239,10 +234,22 @@ def _counted(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
+def _drawn(run: Opened) -> str:
+    """What the draws of a run are, in words."""
+    chains, draws = run.draws.chains, len(run.draws)
+    if run.draws.forward.kind == "keyed":
+        return f"{_counted(chains, 'trained network')}, each with {_counted(draws, 'random mask')},"
+    if draws == 1:  # where training ended, and not a draw from the posterior
+        return _counted(chains, "network")
+    law = "the posterior" if run.distribution is None else "a distribution fitted to the posterior"
+    return f"{_counted(chains, 'chain')} of {draws:,} draws from {law}"
+
+
 def _traces(name: str, run: Opened) -> list[Figure]:
     """Energy and acceptance where draws follow one another, the loss where a run was trained."""
     stats, traces = run.draws.stats, run.traces
-    if len(run.draws) > 1 and run.distribution is None and "energy" in stats:
+    walked = run.distribution is None and run.draws.forward.kind != "keyed"
+    if len(run.draws) > 1 and walked and "energy" in stats:
         burn_in = run.config["method"].get("burn_in", 0)
         before = traces["energy"][:, :burn_in] if "energy" in traces and burn_in else None
         return [figures.traces(stats["energy"], stats.get("acceptance"), before)]
@@ -257,17 +264,6 @@ def _traces(name: str, run: Opened) -> list[Figure]:
         "and one that jumps for a smaller learning rate."
     )
     return [figures.curves(series, "share of the training (%)", "loss per example (nats)", title, caption)]
-
-
-def provenance(runs: Mapping[str, Opened]) -> dict[str, str]:
-    """Where the page comes from."""
-    return {
-        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
-        "versions": ", ".join(f"{name} {number}" for name, number in installed_versions().items()),
-        "hardware": f"{jax.device_count()} x {jax.devices()[0].device_kind}, {platform.machine()}",
-        "made": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
-        **{f"run {name}": str(run.path) for name, run in runs.items() if run.path},
-    }
 
 
 def _require_trained_on(run: Opened, data: Dataset) -> None:

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import jax
 
-from symbayes.engine.phase import Phase, Position, Tick, phase
+from symbayes.engine.phase import Left, Phase, Tick, phase
 from symbayes.methods.phases.energies import measured
 from symbayes.methods.phases.sample import PASS
 from symbayes.posterior import Posterior
+from symbayes.pytrees import pytree
+
+
+@pytree
+@dataclass(frozen=True)
+class Resting:
+    """Weights that stay, and the statistics that all draws of them have."""
+
+    variables: Any
+    statistics: dict[str, Any]
 
 
 @phase
@@ -24,14 +35,16 @@ class Keys(Phase):
 
     units: int
 
+    def enter(self, posterior: Posterior, shared: None, left: Left, tick: Tick) -> Resting:
+        return Resting(left.variables, measured(posterior, left.variables))
+
     def gradients_per_step(self, posterior: Posterior) -> float:
-        return PASS
+        return PASS / max(1, self.units)  # one pass for all of them
 
     def kept(self, unit: int) -> bool:
         return True
 
     def draw(
-        self, posterior: Posterior, shared: None, chain: Position, tick: Tick
+        self, posterior: Posterior, shared: None, chain: Resting, tick: Tick
     ) -> tuple[Any, dict[str, jax.Array]]:
-        key = {"key": jax.random.key_data(tick.key)}
-        return chain.variables, measured(posterior, chain.variables) | key
+        return chain.variables, chain.statistics | {"key": jax.random.key_data(tick.key)}

@@ -7,7 +7,7 @@ compare.  The other half against it is the floor: an ensemble of as many network
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from symbayes import evaluate, symmetry, trees
 from symbayes.analyse.bounds import evenly
 from symbayes.analyse.quality import halves
 from symbayes.draws import Draws
+from symbayes.draws.forward import PLAIN
 from symbayes.engine import Opened
 from symbayes.evaluate import Kernels
 from symbayes.evaluate.mmd import unbiased
@@ -68,10 +69,14 @@ class Reference:
 
 
 def in_form(draws: Draws, group: Symmetry, form: str) -> np.ndarray:
-    """Weights of all draws, (draw, weight), as they are or without symmetries."""
-    moved: Any = draws
+    """Weights of all draws, (draw, weight), as they are or without symmetries.
+
+    Weights are compared and not predictions, so draws of a Laplace approximation count, whose predictions are
+    by the linearised network.
+    """
+    moved: Any = replace(draws, forward=PLAIN)
     if form == CANONICAL:
-        moved = symmetry.canonical(draws, group)
+        moved = symmetry.canonical(moved, group)
     leaves = trees.flatten(moved.variables["params"])
     count = draws.chains * len(draws)
     return np.concatenate([np.asarray(leaf).reshape(count, -1) for leaf in leaves.values()], axis=1)

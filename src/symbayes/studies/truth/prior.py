@@ -51,9 +51,14 @@ class PriorChoice(Asked):
         found: dict[str, dict[str, Any]] = {"scales": {}, "families": {}}
         for family, scale in wanted:
             posterior = case.posterior(prior=FAMILIES[family](scale))
-            # Of a prior with heavy tails nothing is known of a good step: it is adapted from a shorter one.
-            method = replace(case.swept(scale=scale), adapt=True)
-            run = case.drawn(desk, f"prior-{family}-{scale:g}", method, posterior)
+            if (family, scale) == ("normal", case.scale):
+                run = case.drawn(
+                    desk, "temperature-1", case.swept(), posterior
+                )  # the sweep of temperatures has it
+            else:
+                # Of a prior with heavy tails nothing is known of a good step: it is adapted.
+                method = replace(case.swept(scale=scale), adapt=True)
+                run = case.drawn(desk, f"prior-{family}-{scale:g}", method, posterior)
             numbers = scores(run.predict(test.x), test.y)
             numbers["acceptance"] = float(run.draws.stats["acceptance"].mean())
             if family == "normal":

@@ -51,7 +51,7 @@ class Truth(Study):
                 f"{first}prior": PriorChoice(
                     case, alone, tuple(case.scale * wider for wider in settings.wider), settings.families
                 ),
-                f"{first}shift": Shift(case, alone, settings.shifts, settings.whitened),
+                f"{first}shift": Shift(case, alone, settings.shifts, settings.whitened, settings.shifted),
                 f"{first}samplers": Samplers(case, alone),
             }
         return found

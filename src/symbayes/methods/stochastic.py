@@ -1,0 +1,57 @@
+"""Options of Langevin dynamics by mini-batches, and the phases that they make."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar, TypeVar
+
+from symbayes.engine.method import Method, method
+from symbayes.methods.phases.diffusion import Diffusion, Schedule, diffusions
+from symbayes.posterior import Posterior
+from symbayes.specs import Count, Natural, Positive, Share
+
+S = TypeVar("S", bound="Stochastic")
+
+
+@method
+class Stochastic(Method):
+    """What samplers by mini-batches have in common.
+
+    Attributes:
+        batch: examples in a mini-batch; what is left of an epoch is dropped, another part each time.
+        burn_in: epochs before the first draw is kept.
+        thin: epochs from one draw to the next.
+        draws: draws of each chain.
+        chains: independent chains.
+        schedule: the learning rate is constant, decaying, or cyclical.
+        decay: epochs after which a decaying rate begins to fall.
+        cycle: epochs in a cycle.
+        exploration: share of a cycle that explores, without noise and without draws.
+        precondition: scale the steps of every weight in the style of RMSprop, adapted during burn-in.
+    """
+
+    remedy: ClassVar[str] = "use a smaller learning_rate, and inputs of the order of one"
+    extends: ClassVar[str | None] = "draws"
+
+    learning_rate: Positive = 0.03
+    batch: Count = 100
+    burn_in: Natural = 100
+    thin: Count = 10
+    draws: Count = 100
+    chains: Count = 4
+    schedule: Schedule = "constant"
+    decay: Count = 100
+    cycle: Count = 50
+    exploration: Share = 0.8
+    precondition: bool = False
+
+    @property
+    def keeps(self) -> float | None:
+        """Share of the velocity that every step keeps; None for no velocity."""
+        return None
+
+    def resolve(self: S, posterior: Posterior) -> S:
+        return dataclasses.replace(self, batch=min(self.batch, posterior.size))
+
+    def phases(self, posterior: Posterior) -> tuple[Diffusion, Diffusion]:
+        return diffusions(self, momentum=self.keeps)

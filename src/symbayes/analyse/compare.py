@@ -61,6 +61,11 @@ def compare(
     opened = opened_by_name(runs)
     require(len(opened) > 0, "a comparison is of at least one run")
     reference = next(iter(opened)) if reference is None else reference
+    if not isinstance(reference, str):
+        raise TypeError(
+            f"the reference is the name of a run, not a value of type {type(reference).__name__}; examples "
+            "are given by name, as in compare(runs, on=dataset)"
+        )
     require(reference in opened, f"the reference {reference!r} is not among the runs {', '.join(opened)}")
     require_kind("what the runs are compared on", on, *_parts(on), example="dataset.test")
     assert on is not None

@@ -57,8 +57,9 @@ class Trained:
         return cls(network, likelihood, found, example, names)
 
     def group(self) -> Symmetry:
-        """The symmetries of the network."""
-        return symmetry.discover(self.network.apply, self.variables[0], jnp.asarray(self.example))
+        """The symmetries of the network, also where its statistics are computed again."""
+        found = symmetry.discover(self.network.apply, self.variables[0], jnp.asarray(self.example))
+        return found.with_statistics_computed()
 
     def losses(self, examples: Examples) -> Callable[[Tree], jax.Array]:
         """The mean loss of variables on some examples."""

@@ -194,9 +194,12 @@ def fresh(network: Network, example: jax.Array) -> Tree:
 
 @functools.lru_cache(maxsize=16)
 def group_of(network: Network, shape: tuple[int, ...], dtype: Any) -> Symmetry:
-    """The symmetries of a network for inputs of this form; of runs of equal networks they are found once."""
+    """The symmetries of a network for inputs of this form, also where its statistics are computed again; of
+    runs of equal networks they are found once.
+    """
     example = jnp.zeros(shape, dtype)
-    return symmetry.discover(network.apply, fresh(network, example), example)
+    found = symmetry.discover(network.apply, fresh(network, example), example)
+    return found.with_statistics_computed()
 
 
 Source = str | Path | Run | Draws | Opened

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import jax
@@ -79,6 +79,26 @@ class Symmetry:
         factors = (*self.signs, *self.scales)
         return table.render(
             repr(self), self.permutations, factors, self.invariances, self.pinned, self.dropped
+        )
+
+    def with_statistics_computed(self) -> Symmetry:
+        """The group without the scales that move running statistics.
+
+        These keep the outputs while the statistics move along: a kernel in front of a normaliser grows with
+        the running mean, and the gain shrinks.  Where statistics are computed again, the normaliser takes out
+        the scale of the kernel, and what was done to the gain stays.
+        """
+        lost = {s for s in self.scales if any(move.path.startswith("stats/") for move in s.moves)}
+        names = {factor.name for factor in lost}
+        entries = {
+            path: tuple(entry for entry in found if entry.kind != "scale" or entry.name not in names)
+            for path, found in self.entries.items()
+        }
+        return replace(
+            self,
+            scales=tuple(factor for factor in self.scales if factor not in lost),
+            entries=entries,
+            scale_dimension=self.scale_dimension - sum(factor.size for factor in lost),
         )
 
     # ------------------------------------------------------------------ elements

@@ -158,7 +158,7 @@ class Profiles(Part):
                 columns,
                 rows,
                 f"{self.of}: at the end of training, means over {found['chains']} networks. The distance is "
-                "that between the weights and those of the lightest copy, over the norm of the weights; left is "
+                "that between the weights and those of the lightest copy, over their norm; left is "
                 "what weight decay alone leaves of the imbalance, exp(-2 l T), T the sum of the steps.",
                 dict.fromkeys(columns[1:], ".4g"),
             ),

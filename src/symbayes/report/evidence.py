@@ -42,6 +42,8 @@ def model_tables(found: Models) -> list[Table]:
             f"In nats. Symmetries make {_power(found.log_copies)} copies of every mode: an estimate at one "
             f"mode gains {found.log_copies:,.1f} nats, if copies hardly overlap; a ladder has counted them."
         )
+        if found.too_few_rungs:
+            caption += " Both estimates of the ladder differ by more than their errors: take more rungs."
         made.append(Table(columns, rows, caption, dict.fromkeys(columns[1:], ",.1f")))
     return made
 

@@ -88,7 +88,8 @@ class Report:
             tell(f"{name}: predicting")
             judged[name] = places.judge(run)
         y = np.asarray(data.test.y)
-        comparison = compare_predictives(judged, reference, y, data.target_scaling, metrics=metrics)
+        scaling = data.target_scaling
+        comparison = compare_predictives(judged, reference, y, scaling, metrics=metrics, tell=tell)
         return cls(runs, reference, data, judged, comparison, bounds or Bounds(), tell, symmetries, also)
 
     @property

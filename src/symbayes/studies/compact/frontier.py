@@ -42,6 +42,8 @@ INPUTS = 2000
 """Training inputs at which draws and noise are chosen, at most."""
 DRAWN = ("few bits", "draws of 4 bits", "chosen draws", "stored draws", "ensemble", "Gaussian, aligned")
 """Families that the figures show; the table has all."""
+FAR = 0.5
+"""A total variation beyond which a posterior stands for nothing, however small it is."""
 PER_WEIGHT = 2.5
 """Bits of a weight of networks in few bits."""
 
@@ -245,8 +247,9 @@ def _cheaper(row: Any, whole: Any) -> bool:
 
 
 def _best(rows: Sequence[Any]) -> list[Any]:
-    """Those that nothing of at most their bits is closer than; the ceiling does not count."""
-    stored = [row for row in rows if row["family"] != "ceiling"]
+    """Those that nothing of at most their bits is closer than; the ceiling does not count, nor what is too
+    far from the draws to stand for them."""
+    stored = [row for row in rows if row["family"] != "ceiling" and row["TV"] <= FAR]
     return [
         row
         for row in sorted(stored, key=lambda row: row["bits"])

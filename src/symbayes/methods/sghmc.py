@@ -18,8 +18,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 from symbayes.engine.method import method
-from symbayes.methods.phases import Diffusion as Diffusion
+from symbayes.methods.phases import Diffusion
+from symbayes.methods.phases.diffusion import diffusions
 from symbayes.methods.stochastic import Stochastic
+from symbayes.posterior import Posterior
 from symbayes.specs import Positive, Share
 
 
@@ -38,6 +40,5 @@ class SGHMC(Stochastic):
     learning_rate: Positive = 0.01
     momentum: Share = 0.9
 
-    @property
-    def keeps(self) -> float:
-        return self.momentum
+    def phases(self, posterior: Posterior) -> tuple[Diffusion, Diffusion]:
+        return diffusions(self, momentum=self.momentum)

@@ -19,8 +19,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 from symbayes.engine.method import method
-from symbayes.methods.phases import Diffusion as Diffusion
+from symbayes.methods.phases import Diffusion
+from symbayes.methods.phases.diffusion import diffusions
 from symbayes.methods.stochastic import Stochastic
+from symbayes.posterior import Posterior
 
 
 @method
@@ -33,3 +35,6 @@ class SGLD(Stochastic):
 
     name: ClassVar[str] = "sgld"
     example: ClassVar[str] = "--learning-rate 0.03 --schedule cyclical --draws 50"
+
+    def phases(self, posterior: Posterior) -> tuple[Diffusion, Diffusion]:
+        return diffusions(self, momentum=None)

@@ -15,11 +15,13 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 LONGEST = (
-    "conformance",
+    "engine/test_together.py",
     "engine/test_kill.py",
-    "data/test_training.py",
-    "symmetry/align",
     "test_docs.py",
+    "data/test_training.py",
+    "report/test_every_page.py",
+    "conformance",
+    "symmetry/align",
     "report",
     "studies",
     "test_cli",
@@ -37,8 +39,9 @@ QUICK = ["--xla_backend_optimization_level=0"]
 if version("jaxlib").startswith("0.10."):
     QUICK.append("--xla_cpu_use_fusion_emitters=false")
 LEVEL = {"default": [], "quick": QUICK}[os.environ.get("SYMBAYES_COMPILER", "quick")]
-# Eight host devices, so that meshes are tested on any machine; a run without a mesh uses the first.
-FLAGS = ["--xla_force_host_platform_device_count=8", *LEVEL]
+# Eight host devices, so that meshes are tested on any machine; a run without a mesh uses the first.  The
+# kernels of a program are compiled in one part, since there is a worker for every processor.
+FLAGS = ["--xla_force_host_platform_device_count=8", "--xla_cpu_parallel_codegen_split_count=1", *LEVEL]
 given = os.environ.get("XLA_FLAGS", "").split()
 os.environ["XLA_FLAGS"] = " ".join([*given, *(flag for flag in FLAGS if flag not in given)])
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -47,25 +50,42 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / ".jax_cache"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
+os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "0")
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 # Nothing that is imported is garbage; see `pytest_collection_finish`.
 gc.disable()
 
-from jaxtyping import install_import_hook
+import checked_types
 
-install_import_hook("symbayes", "beartype.beartype")
-
+# Once is enough: what is compiled as users compile it is called in the other tests too.
+if LEVEL is QUICK:
+    checked_types.install(ROOT / "src/symbayes")
 
 MOST_PIECES = 30_000
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--cpu-seconds", type=int, metavar="N", help="show folders, and the N dearest tests")
+    parser.addoption("--cpu-seconds-file", metavar="FILE", help="append the cost of each test, as JSON")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """The process that hands tests to workers runs none, so it need not import what they use."""
-    hands_out = config.getoption("numprocesses", None) and not hasattr(config, "workerinput")
+    works = hasattr(config, "workerinput")
+    hands_out = config.getoption("numprocesses", None) and not works
     if not hands_out:
         config.pluginmanager.import_plugin("shared_fixtures")
+    if config.getoption("cpu_seconds"):
+        from cpu_seconds import Meter, Summary
+
+        if not hands_out:
+            config.pluginmanager.register(Meter())
+        if not works:
+            config.pluginmanager.register(
+                Summary(config.getoption("cpu_seconds"), config.getoption("cpu_seconds_file"))
+            )
 
 
 def pytest_collection_finish() -> None:

@@ -1,12 +1,15 @@
 """The posteriors, runs and findings that tests of several rooms share."""
 
 from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 import pytest
 from hypothesis import settings
 
 import symbayes as sb
+
+BLANK = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"></svg>'
 
 settings.register_profile("symbayes", deadline=None, print_blob=True, max_examples=25)
 settings.load_profile("symbayes")
@@ -15,6 +18,19 @@ settings.load_profile("symbayes")
 @pytest.fixture(scope="session")
 def digits() -> sb.data.Dataset:
     return sb.data.load("digits")
+
+
+@pytest.fixture
+def blank_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures are composed and not drawn, which takes longer than all else on a page.
+
+    For tests of what makes a page; ``tests/report`` has those of drawing."""
+    from matplotlib.figure import Figure
+
+    def save(self: Figure, file: IO[Any], format: str, **_: Any) -> None:
+        file.write(BLANK if format == "svg" else BLANK.encode())
+
+    monkeypatch.setattr(Figure, "savefig", save)
 
 
 @pytest.fixture(scope="session")

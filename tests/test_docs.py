@@ -109,6 +109,7 @@ def example(name: str) -> ModuleType:
     return module
 
 
+@pytest.mark.usefixtures("blank_figures")
 def test_a_csv_file_becomes_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = example("csv_regression").main(
         tmp_path, sb.HMC(0.02, trajectory=0.04, burn_in=2, draws=6, chains=2)
@@ -123,6 +124,7 @@ named = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relativ
 
 
 @named
+@pytest.mark.usefixtures("blank_figures")
 def test_python_on_the_pages_runs(
     page: Path, skeleton: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

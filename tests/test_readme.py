@@ -61,6 +61,7 @@ def test_commands_sample_what_the_python_does(shown: list[str], names: dict[str,
         assert command.where.store is None
 
 
+@pytest.mark.usefixtures("blank_figures")
 def test_other_commands_run(
     shown: list[str], names: dict[str, Any], folder: Path, monkeypatch, capsys
 ) -> None:
@@ -94,7 +95,7 @@ def test_links_lead_somewhere(name: str) -> None:
 
 
 def test_house_has_the_folders_that_the_readme_names() -> None:
-    house = README.read_text().partition("## The house")[2].partition("\n## ")[0]
+    house = README.read_text().partition("## Where things are")[2].partition("\n## ")[0]
     named = re.findall(r"^\| `([^`]+)`", house, re.MULTILINE)
     assert len(named) > 10
     for place in named:

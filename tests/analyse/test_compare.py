@@ -9,6 +9,7 @@ from rich.console import Console
 import symbayes as sb
 from symbayes import evaluate
 from symbayes.analyse.compare import Comparison, compare_predictives
+from symbayes.analyse.predicted import Judged
 from symbayes.engine import open_run
 from symbayes.evaluate import FORMATS
 from symbayes.evaluate.metrics import chosen
@@ -62,7 +63,7 @@ def test_metrics_are_those_named_in_their_order(runs: dict[str, Path], digits: s
     inside, outside = (hmc.predict(x) for x in (digits.test.x, np.asarray(digits.test.x)[:, ::-1]))
     assert found.rows["hmc"]["AUROC"] == evaluate.auroc(inside.doubt, outside.doubt)
     assert list(found.rows) == list(runs), "without an agreement there is no ceiling"
-    with pytest.raises(ValueError, match="AUROC needs inputs from elsewhere"):
+    with pytest.raises(ValueError, match="AUROC needs out-of-distribution inputs"):
         sb.compare(runs, "hmc", digits.test, metrics=["AUROC"])
     with pytest.raises(ValueError, match="'RMSE' is not for classes"):
         sb.compare(runs, "hmc", digits.test, metrics=["RMSE"])
@@ -109,12 +110,34 @@ def test_the_page_shades_what_is_better_and_says_which_way(
     assert table.best == {name: comparison.best[name] for name in ("accuracy", "NLL", "Brier", "ECE")}
     assert table.caption == "On 360 examples. Agreement and TV are with hmc."
     assert table.notes["Brier"].startswith("squared distance of probabilities")
-    assert list(table.notes) == [*comparison.columns, "ceiling", "±"]
+    assert list(table.notes) == [*comparison.columns, "ceiling", "±", "–"]
+    assert table.notes["–"] == "not told: how close hmc is to itself"
     words = good(comparison.told)
     assert words == "high accuracy and agreement and low NLL, Brier, ECE and TV"
     assert (
         good(list(chosen("reals", ["rmse", "coverage"], ["targets"]))) == "low RMSE and a coverage near 90%"
     )
+
+
+def test_a_note_stands_once_and_what_is_missing_is_explained() -> None:
+    p = np.random.default_rng(2).dirichlet(np.ones(3), size=(2, 3, 5))
+    several, single = (CategoricalPredictive(probs) for probs in (p, p[:1, :1]))
+    judged = {
+        name: Judged(one, {"letters": one, "noise": one}, {"fog": one, "blur": one})
+        for name, one in (("several", several), ("single", single))
+    }
+    names = ["NLL", "mutual-information", "TV", "AUROC"]
+    found = compare_predictives(judged, "several", np.arange(5) % 3, metrics=names, intervals=False)
+    assert len(found.columns) == 7
+    table = comparison_table(found)
+    assert list(table.notes) == [*names, "ceiling", "–"]
+    why = "how close several is to itself; what takes several draws, of a run that predicts with one"
+    assert found.untold == why
+    assert f"A – is not told: {why}." in found.caption
+    assert good(found.told) == "high AUROC and low NLL and TV"
+    alone = compare_predictives({"several": several}, "several", np.arange(5) % 3, metrics=["NLL"])
+    assert alone.untold == ""
+    assert "–" not in alone.caption
 
 
 def test_regression_has_rmse_and_the_nll_of_the_mixture() -> None:

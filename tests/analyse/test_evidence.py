@@ -41,6 +41,14 @@ def test_a_ladder_of_runs_finds_the_evidence(top: sb.Draws, exact: float):
         assert abs(one.value - exact) < 4 * one.error + 0.3
         assert one.corrected == one.value  # a ladder has counted all copies
     assert found.log_copies == 0
+    assert found.rungs is not None
+    np.testing.assert_allclose(found.rungs.powers, evaluate.ladder(9), rtol=1e-6)
+    kept = ladder[0].draws.stats["log_likelihood"]
+    assert found.rungs.means[-1] == pytest.approx(np.mean(kept))
+    steps = np.diff(found.rungs.powers)
+    area = np.sum(steps * (found.rungs.means[1:] + found.rungs.means[:-1]) / 2)
+    area -= np.sum(steps**2 / 12 * np.diff(found.rungs.variances))
+    assert area == pytest.approx(found.estimates[0].value), "the area under the picture's curve"
     values = log_likelihoods(*_parts(top))
     assert found.loo["hmc"].elpd == pytest.approx(evaluate.loo(values).elpd)
     assert found.waic["hmc"].elpd == pytest.approx(evaluate.waic(values).elpd)
@@ -124,11 +132,16 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     )
     assert main([*words.split(), str(run)]) == 0
     numbers = tmp_path / "numbers.json"
-    assert main(["evidence", str(run), "--rungs", "3", "--json", str(numbers)]) == 0
+    page = tmp_path / "models.html"
+    assert main(["evidence", str(run), "--rungs", "3", "--json", str(numbers), "--out", str(page)]) == 0
     output = capsys.readouterr().out
     for part in ("Left out one by one", "thermodynamic integration, 3 rungs", "stepping stones", "6 copies"):
         assert part in output
     assert (tmp_path / "hmc-ladder" / "rung-01" / "config.json").exists()
-    assert json.loads(numbers.read_text())["loo"]["hmc"]["elpd"] < 0
+    told = json.loads(numbers.read_text())
+    assert told["loo"]["hmc"]["elpd"] < 0
+    assert told["ladder"]["powers"] == [0, 0.5**5, 1]
+    for part in ("Which model?", "The log likelihood along the ladder", "Estimates of the log evidence"):
+        assert part in page.read_text()
     assert main(["evidence", str(run)]) == 0
     assert "draw a ladder of temperatures with --rungs" in capsys.readouterr().out

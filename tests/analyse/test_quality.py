@@ -53,6 +53,9 @@ def test_copies_of_the_reference_are_at_no_distance_in_canonical_form(waves, shu
     assert found.functions is not None
     assert same.functions is not None
     assert found.functions.mmd == pytest.approx(same.functions.mmd, abs=1e-4)
+    assert same.closeness.keys() == {"mean-distance", "TV"}
+    for name, pair in same.closeness.items():
+        assert found.closeness[name] == pytest.approx(pair, rel=1e-3), "copies have the same functions"
     assert raw.mmd != pytest.approx(same.weights["raw"]["all"].mmd, abs=1e-3)
     # Four chains of the run against two of the reference, as long: a test of all 15 ways.
     assert raw.p_value is not None
@@ -64,7 +67,7 @@ def test_numbers_are_those_of_the_parts(waves, group):
     draws = waves[0]
     run = draws.select(draws=slice(0, 5))
     run = like(draws, run.variables)
-    found = quality(run, draws, permutations=20)
+    found = quality(run, draws, waves[1].test.x, permutations=20)
     first, second = halves(draws)
 
     def matrix(part: sb.Draws) -> np.ndarray:
@@ -77,7 +80,9 @@ def test_numbers_are_those_of_the_parts(waves, group):
     assert one.mmd == pytest.approx(evaluate.mmd(r, a, kernels), abs=1e-5)
     assert one.floor == pytest.approx(evaluate.mmd(b, a, kernels), abs=1e-5)
     assert one.wasserstein == pytest.approx(evaluate.sliced_wasserstein(r, a), rel=1e-4)
-    assert one.p_value is None  # five draws of a chain, and ten of the reference's
+    # Five draws of a chain of the run, and ten of the reference's, of which every other counts.
+    both = kernels(evaluate.distances(np.concatenate([r, a.reshape(2, 10, -1)[:, 1::2].reshape(10, -1)])))
+    assert one.p_value == evaluate.chain_test(both, (4, 2), 20).p_value
     for name, names in layers(draws).items():
         cut = [
             np.concatenate(
@@ -91,9 +96,32 @@ def test_numbers_are_those_of_the_parts(waves, group):
     gradient = jax.jit(posterior.gradient)
     scores = np.stack([np.asarray(sb.trees.ravel(gradient(sb.trees.index(flat, n)))) for n in range(20)])
     squared = evaluate.distances(a).squared[np.triu_indices(20, 1)]
-    assert found.stein["run"] == pytest.approx(
+    assert found.stein["weights"]["run"] == pytest.approx(
         evaluate.ksd(r, scores, float(np.sqrt(np.median(squared)))), rel=1e-3
     )
+    mixing, x = (
+        np.random.default_rng(0).normal(size=(8, 40)) / np.sqrt(40),
+        jax.numpy.asarray(waves[1].test.x),
+    )
+
+    def combined(variables):
+        return mixing @ posterior.network.apply(variables, x)[:, 0]
+
+    of = jax.jit(lambda one: (combined(one), jax.jacfwd(combined)(one)["params"]))
+
+    def features(networks) -> tuple[np.ndarray, np.ndarray]:
+        each = [of(sb.trees.index(networks, n)) for n in range(20)]
+        jacobians = [[np.reshape(leaf, (8, -1)) for leaf in jax.tree.leaves(slopes)] for _, slopes in each]
+        return np.array([value for value, _ in each]), np.array([np.concatenate(j, 1) for j in jacobians])
+
+    halved = jax.tree.map(lambda leaf: np.asarray(leaf).reshape(-1, *leaf.shape[2:]), first.variables)
+    apart = evaluate.distances(features(halved)[0]).squared[np.triu_indices(20, 1)]
+    expected = evaluate.function_ksd(*features(flat), scores, float(np.sqrt(np.median(apart))))
+    assert found.stein["functions"]["run"] == pytest.approx(expected, rel=1e-3)
+    means = [posterior.predict(part, waves[1].test.x).each for part in (run, first, second)]
+    for row, number in ((means[0], 0), (means[2], 1)):
+        distance = evaluate.mean_distance(row, 0.1, means[1], 0.1)
+        assert found.closeness["mean-distance"][number] == pytest.approx(distance, rel=1e-3)
 
 
 def test_units_of_chains_with_a_common_start_are_told_apart(waves, group, shuffled):
@@ -128,5 +156,7 @@ def test_the_command_prints_and_writes(runs: dict[str, Path], tmp_path: Path, ca
     found = json.loads(numbers.read_text())
     assert found["draws"] == 3
     assert found["weights"]["canonical"]["all"]["floor"] is not None
-    assert found["stein"]["run"] != found["stein"]["reference"]
-    assert "Posterior quality" in page.read_text()
+    for of in ("weights", "functions"):
+        assert found["stein"][of]["run"] != found["stein"][of]["reference"]
+    assert found["closeness"].keys() == {"agreement", "TV"}
+    assert "Distance of ensemble from hmc" in page.read_text()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -58,8 +59,12 @@ def play(
 
     sink = Resumable() if through_arrays else MemorySink()
     if through_arrays:
-        while made := next((again := new()).blocks(sink, {}), None):
+        again = new()
+        form = cache(again.form)  # equal in all jobs, and traced at length
+        while made := next(again.blocks(sink, {}), None):
             again.save(sink, made, {})
+            again = new()
+            again.form = form
     else:
         for _ in new().work(sink):
             pass

@@ -63,16 +63,16 @@ ROWS = (
         method=sb.HMC(burn_in=20, draws=5, target_accept=0.5, **TUNED),
         other=sb.HMC(burn_in=24, draws=6, target_accept=0.4, jitter=0.5, adapt=False, **TUNED),
         independent=sb.HMC(step_size=0.05, trajectory=0.3, burn_in=3, draws=5, chains=CHAINS, adapt=False),
-        block_steps=(100, 17, 9),
+        block_steps=(100, 9),
         longer=sb.HMC(burn_in=20, draws=9, target_accept=0.5, **TUNED),
         exact=sb.HMC(step_size=0.05, trajectory=0.2, burn_in=50, draws=1000, chains=CHAINS),
     ),
     Row(
         # Trees of at most 127 leaves, few of which have so many.
         method=sb.NUTS(burn_in=20, draws=5, **GROWING),
-        other=sb.NUTS(burn_in=24, draws=6, adapt=False, **GROWING),
+        other=sb.NUTS(burn_in=21, draws=3, adapt=False, **GROWING),
         independent=sb.NUTS(step_size=0.1, burn_in=3, draws=5, depth=7, chains=CHAINS, adapt=False),
-        block_steps=(400, 200, *((60,) if AS_USERS else ())),
+        block_steps=(400, *((60,) if AS_USERS else ())),
         longer=sb.NUTS(burn_in=20, draws=9, **GROWING),
         meshed=sb.NUTS(step_size=0.05, burn_in=1, draws=1, depth=2, chains=CHAINS, adapt=False),
     ),
@@ -85,7 +85,7 @@ ROWS = (
         independent=sb.AdjustedMCLMC(
             step_size=0.05, trajectory=0.3, burn_in=3, draws=5, chains=CHAINS, adapt=False
         ),
-        block_steps=(20, 9, 3),
+        block_steps=(20, 3),
         longer=sb.AdjustedMCLMC(trajectory=0.3, burn_in=5, draws=9, target_accept=0.5, chains=CHAINS),
     ),
     Row(
@@ -95,7 +95,7 @@ ROWS = (
         # Tuning makes much of a rounding error.
         independent=sb.MCLMC(step_size=1.0, length=20.0, thin=2, burn_in=0, draws=3, chains=CHAINS),
         meshed=sb.MCLMC(step_size=1.0, length=20.0, thin=2, burn_in=0, draws=3, chains=CHAINS),
-        block_steps=(18, 6, *((4, 1) if AS_USERS else ())),
+        block_steps=(18, *((4,) if AS_USERS else ())),
         longer=sb.MCLMC(thin=6, burn_in=10, draws=9, energy_variance=1e-2, chains=CHAINS),
     ),
     Row(
@@ -103,7 +103,7 @@ ROWS = (
         method=sb.MicrocanonicalEnsemble(epochs=3, batch=20, **DRAWS),
         other=sb.MicrocanonicalEnsemble(learning_rate=1e-2, epochs=2, batch=20, thin=7, draws=4, **SHORT),
         independent=sb.MicrocanonicalEnsemble(epochs=1, batch=20, thin=1, draws=2, **SHORT),
-        block_steps=(18, 6, *((4, 1) if AS_USERS else ())),
+        block_steps=(18, *((4,) if AS_USERS else ())),
         longer=sb.MicrocanonicalEnsemble(epochs=3, batch=20, thin=6, draws=9, **SHORT),
     ),
     Row(
@@ -111,7 +111,7 @@ ROWS = (
         method=sb.MALA(thin=6, burn_in=3, draws=5, chains=CHAINS),
         other=sb.MALA(thin=60, burn_in=4, draws=6, chains=CHAINS, target_accept=0.7, adapt=False),
         independent=sb.MALA(step_size=0.02, thin=6, burn_in=3, draws=5, chains=CHAINS, adapt=False),
-        block_steps=(18, 4, 1),
+        block_steps=(18, 4),
         longer=sb.MALA(thin=6, burn_in=3, draws=9, chains=CHAINS),
         exact=sb.MALA(thin=8, burn_in=100, draws=1000, chains=CHAINS),
     ),
@@ -131,7 +131,7 @@ ROWS = (
             precondition=True,
         ),
         independent=sb.SGLD(burn_in=2, thin=1, draws=5, batch=20, chains=CHAINS, **CYCLES),
-        block_steps=(12, 6, 4, 1),
+        block_steps=(12, 4),
         longer=sb.SGLD(burn_in=2, thin=1, draws=8, batch=20, chains=CHAINS, **CYCLES),
     ),
     Row(
@@ -151,7 +151,7 @@ ROWS = (
         independent=sb.SGHMC(
             burn_in=2, thin=2, draws=5, batch=20, chains=CHAINS, schedule="decaying", decay=2
         ),
-        block_steps=(12, 6, 4, 1),
+        block_steps=(12, 4),
         longer=sb.SGHMC(burn_in=2, thin=2, draws=8, batch=20, chains=CHAINS, **DECAYS),
     ),
     Row(
@@ -159,7 +159,7 @@ ROWS = (
         method=sb.DeepEnsemble(epochs=3, batch=20, chains=CHAINS, learning_rate=1e-2, schedule="cosine"),
         other=sb.DeepEnsemble(epochs=2, batch=20, chains=CHAINS, learning_rate=3e-3, schedule="constant"),
         independent=sb.DeepEnsemble(epochs=3, batch=20, chains=CHAINS, learning_rate=1e-2),
-        block_steps=(12, 6, 4, 1),
+        block_steps=(12, 4),
         mode=sb.DeepEnsemble(epochs=600, batch=24, chains=CHAINS, learning_rate=3e-2, schedule="cosine"),
     ),
     Row(

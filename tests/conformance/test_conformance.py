@@ -28,7 +28,7 @@ from .table import CHAINS, ROWS, Row
 
 every_method = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 
-MESHES = {"hmc": (1, 2, 4, 8), "ensemble": (1, 2, 4, 8)}
+MESHES = {"hmc": (1, 2, 8)}
 """Over how many of eight devices examples are spread; two, and chains over four, for all other methods: what
 differs between meshes is the posterior's, and each takes a compilation."""
 
@@ -82,7 +82,10 @@ _played: dict[str, Played] = {}
 
 @pytest.fixture
 def undisturbed(row: Row, posterior: sb.Posterior) -> Played:
-    """The row's small instance with the default size of a block; played once."""
+    """The row's small instance with the default size of a block; played once.
+
+    Tests that ask for it have the mark `level`, so that its programs are compiled at one level only.
+    """
     if row.name not in _played:
         _played[row.name] = play(row.method, posterior)
     return _played[row.name]
@@ -169,6 +172,7 @@ def test_run_gives_the_draws_that_it_promises(row: Row, posterior: sb.Posterior,
 
 
 @every_method
+@pytest.mark.level
 def test_statistics_belong_to_their_draws(row: Row, posterior: sb.Posterior, undisturbed: Played) -> None:
     last = {n.removeprefix("variables/"): a[:, -1] for n, a in undisturbed.draws.items() if "variables/" in n}
     density = jax.jit(jax.vmap(posterior.log_density))(trees.variables(last))
@@ -184,6 +188,7 @@ def test_phases_are_pytrees_whose_class_is_part_of_their_structure(row: Row, pos
 
 
 @every_method
+@pytest.mark.level
 def test_other_hyper_parameters_compile_nothing(
     row: Row, posterior: sb.Posterior, undisturbed: Played
 ) -> None:

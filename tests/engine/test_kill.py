@@ -1,6 +1,6 @@
 """Real processes, killed at random moments, end in the bytes of an undisturbed run.
 
-``SYMBAYES_KILLS`` says how often to kill (4), ``SYMBAYES_KILL_SCALE`` what to draw (small, or demo),
+``SYMBAYES_KILLS`` says how often to kill (2), ``SYMBAYES_KILL_SCALE`` what to draw (small, or demo),
 ``SYMBAYES_KILL_SEED`` repeats the moments of an earlier test.  The processes that are killed share what the
 first of them compiled, in a folder of their own, so that the undisturbed run is compiled apart from them.
 """
@@ -20,7 +20,7 @@ from symbayes.draws import Run
 
 from . import drawing
 
-KILLS = int(os.environ.get("SYMBAYES_KILLS", "4"))
+KILLS = int(os.environ.get("SYMBAYES_KILLS", "2"))
 SCALE = os.environ.get("SYMBAYES_KILL_SCALE", "small")
 pytestmark = pytest.mark.level
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from symbayes.evaluate import METRICS
 from symbayes.evaluate.bootstrap import margin, replicates, samples, told_apart
+from symbayes.evaluate.metric import Kind
 from symbayes.evaluate.metrics import find
 
 from .oracles import CASES
@@ -25,11 +26,20 @@ def test_the_error_of_a_mean_is_the_deviation_over_the_root() -> None:
 
 
 @settings(max_examples=10)
-@given(st.integers(0, 2**32 - 1), st.sampled_from(["NLL", "Brier", "agreement", "TV"]))
-def test_a_mean_is_resampled_as_any_other_metric(seed: int, name: str) -> None:
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from(
+        [
+            *(("classes", name) for name in ("NLL", "Brier", "agreement", "TV")),
+            *(("reals", name) for name in ("RMSE", "mean-distance", "epistemic-sd")),
+        ]
+    ),
+)
+def test_a_mean_is_resampled_as_any_other_metric(seed: int, of: tuple[Kind, str]) -> None:
     """The quick way gives what computing it again gives, positions staying with their example."""
-    case = CASES["classes"](seed, 5, 3, 2, (2,), 1.0)
-    row = find(name, "classes")
+    kind, name = of
+    case = CASES[kind](seed, 5, 3, 2, (2,), 1.0)
+    row = find(name, kind)
     arguments = row.arguments(case.predictive, case.y, case.reference)
     slow = replicates(replace(row, each=None), arguments, 20)
     np.testing.assert_allclose(replicates(row, arguments, 20), slow)

@@ -110,6 +110,21 @@ def test_chains_that_hardly_move_are_not_taken_for_independent_draws():
     assert chain_test(Kernels.of(apart)(apart), (4, 4), 200).p_value < 0.05
 
 
+def test_chains_of_different_length_are_thinned_to_the_shortest():
+    rng = np.random.default_rng(8)
+    lengths = [9, 9, 4, 4, 4]
+    x = [rng.normal(size=(n, 2)) for n in lengths]
+    kernels = Kernels.of(distances(np.concatenate(x)))
+    found = chain_test(kernels(distances(np.concatenate(x))), (2, 3), lengths=lengths)
+    thin = [np.stack([chain[len(chain) * (i + 1) // 4 - 1] for i in range(4)]) for chain in x]
+    expected = chain_test(kernels(distances(np.concatenate(thin))), (2, 3))
+    assert found.p_value == expected.p_value
+    assert found.statistic == pytest.approx(expected.statistic)
+    assert found.ways == 10
+    with pytest.raises(ValueError, match=r"lengths are those of 5 chains with 30 draws in all, not \[9, 9\]"):
+        chain_test(kernels(distances(np.concatenate(x))), (2, 3), lengths=[9, 9])
+
+
 @settings(max_examples=10)
 @given(SEEDS, st.integers(1, 6), st.integers(1, 4))
 def test_sliced_wasserstein_against_scipy(seed: int, n: int, d: int):

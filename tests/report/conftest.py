@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 import pytest
@@ -46,11 +47,18 @@ def _curve(rng: np.random.Generator, bins: int = 15):
 
 
 @pytest.fixture(scope="session")
+def draw_all() -> Callable[[int], list[Figure]]:
+    """Draws every figure, from the seed of its numbers."""
+    return _draw_all
+
+
+@pytest.fixture(scope="session")
 def all_figures() -> Callable[[int], list[Figure]]:
-    return _all_figures
+    """The same figures, drawn once."""
+    return cache(_draw_all)
 
 
-def _all_figures(seed: int) -> list[Figure]:
+def _draw_all(seed: int) -> list[Figure]:
     rng = np.random.default_rng(seed)
     probs = {name: _simplex(rng, 3, 10) for name in ("HMC", "ensemble")}
     energy = rng.normal(500, 5, size=(4, 30))

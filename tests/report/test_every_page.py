@@ -44,6 +44,7 @@ def page(network: Any, likelihood: Any, data: sb.data.Dataset, chains: int, coun
 
 
 @pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.usefixtures("blank_figures")
 def test_every_network_gets_its_page(name: str) -> None:
     options, shape = NETWORKS[name]
     rng = np.random.default_rng(0)

@@ -34,7 +34,7 @@ def test_tiny_study_asks_and_answers_everything(done: tuple[Path, dict[str, Any]
     assert set(numbers["parts"]) == set(PARTS)
     for name, part in numbers["parts"].items():
         assert part["answer"] in text.replace("&#39;", "'"), name
-    assert "agreement, published" in text
+    assert "agreement, paper" in text
 
 
 def test_training_from_a_start_that_is_not_moved_gives_no_transpositions(
@@ -80,12 +80,18 @@ def test_frontier_is_what_nothing_beats_at_its_size() -> None:
             ("d", "draws of 4 bits", 15, 0.3),
             ("e", "draws of 4 bits", 30, 0.1),
             ("all", "ceiling", 1, 0.0),
+            ("far", "Gaussian, raw", 1, 0.8),
         )
     ]
     assert [row["name"] for row in _best(rows)] == ["a", "d", "b", "e"]
     answer = PARTS["frontier"].answer({"rows": rows})
     assert "lie stored draws and draws of 4 bits, and no Gaussian." in answer
     assert "d reach a total variation of 0.300 with 0 kbit, where b reach 0.300" in answer
+    assert "mutual information" not in answer
+    for row, value in zip(rows, (0.0, 0.2, 2.0, 0.1, 0.3, 0.4, 2.0), strict=True):
+        row["MI out"] = value
+    answer = PARTS["frontier"].answer({"rows": rows, "held out": {"MI out": 0.4}, "elsewhere": "far"})
+    assert answer.endswith("Of the mutual information of held-out draws at far, b have 50%.")
     rows[2]["TV"] = 0.05
     rows[3]["TV"] = rows[4]["TV"] = 0.9
     answer = PARTS["frontier"].answer({"rows": rows})
@@ -176,12 +182,12 @@ def test_informed_weights_alone_have_noise(done: tuple[Path, dict[str, Any]]) ->
     run = sb.open(done[0].parent / "runs/tiny/hmc")
     draws = run.draws.select()
     flat = np.asarray(trees.ravel(draws.variables["params"], 2), np.float64).reshape(12, -1)
-    prior = 2 * float(np.median(flat.std(0, ddof=1)))
+    prior = float(np.sqrt(2) * np.median(flat.std(0, ddof=1)))
     x = np.asarray(run.posterior.chunks.x[0])
     one, other = Attempts(run, draws, draws, x, prior, 400).informed()
-    size, known = flat.shape[1], int(np.sum(flat.std(0, ddof=1) < prior / 2))
+    size, known = flat.shape[1], int(np.sum(flat.var(0, ddof=1) < prior**2 / 2))
     assert (one.bits, other.bits) == (32 * (size + known) + size, 64 * known + size)
-    assert f"{known / size:.0%} informed" in one.name
+    assert f"{known / size:.1%} informed" in one.name
     # At their mean, weights that are not informed do not make predictions differ as they do from the prior.
     narrow, wide = (each.predict(x).each.std(axis=0).mean() for each in (one, other))
     assert 0 < narrow < wide

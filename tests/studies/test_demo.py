@@ -10,6 +10,7 @@ from symbayes.cli import main
 from symbayes.studies import demo
 
 
+@pytest.mark.usefixtures("blank_figures")
 def test_the_demonstration_writes_its_page_and_numbers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

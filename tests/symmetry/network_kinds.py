@@ -175,6 +175,7 @@ class Kind:
         apply, self.shapes, self.x = KINDS[name]()
         self.plain = apply
         self.apply = jax.jit(apply)
+        self.each = jax.jit(jax.vmap(apply, (0, None)))
 
     @property
     def group(self) -> Symmetry:

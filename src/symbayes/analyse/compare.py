@@ -7,13 +7,15 @@ split by chains where there are several.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from symbayes.analyse.columns import Column, Told, close_to_reference, columns_of, rows_of, table
 from symbayes.analyse.comparison import CEILING, Comparison
+from symbayes.analyse.in_batches import compare_in_batches, fitting_batch
 from symbayes.analyse.predicted import Judged, Places
 from symbayes.data import Dataset, Examples, Scaling
 from symbayes.draws import Draws, Run
@@ -34,11 +36,12 @@ def compare(
     scaling: Scaling | None = None,
     *,
     metrics: Sequence[str] | None = None,
-    ood: Any = None,
+    ood: ArrayLike | Mapping[str, ArrayLike] | None = None,
     shift: str | Sequence[str] | None = None,
     validation: Examples | None = None,
     recalibrate: str | None = None,
     intervals: bool = True,
+    batch: int | None = None,
 ) -> Comparison:
     """Compare runs on examples that none of them was trained on.
 
@@ -48,21 +51,32 @@ def compare(
         on: the examples; or a dataset, whose test part they are and whose targets' units are used.
         scaling: the dataset's `target_scaling` where its targets are standardised.
         metrics: names of rows of `evaluate.METRICS`; by default those that are usual for the kind of target.
-        ood: inputs from elsewhere, for the metrics that need them; or several sets of them by name.
+        ood: out-of-distribution inputs, for the metrics that need them; or several sets of them by name.
         shift: names of shifts of images, as fog or fog:5 with its severity: scores are told under each too.
         validation: examples for recalibration and conformal metrics; by default the dataset's own part.
         recalibrate: temperature, vector, dirichlet or isotonic, fitted for each run on validation examples.
         intervals: whether to tell how sure numbers are, by resampling the test examples.
+        batch: how many examples to predict at once; by default all, or as many as fit in memory.
     """
     opened = opened_by_name(runs)
     require(len(opened) > 0, "a comparison is of at least one run")
     reference = next(iter(opened)) if reference is None else reference
+    if not isinstance(reference, str):
+        raise TypeError(
+            f"the reference is the name of a run, not a value of type {type(reference).__name__}; examples "
+            "are given by name, as in compare(runs, on=dataset)"
+        )
     require(reference in opened, f"the reference {reference!r} is not among the runs {', '.join(opened)}")
     require_kind("what the runs are compared on", on, *_parts(on), example="dataset.test")
     assert on is not None
     if isinstance(on, Dataset):
         scaling = on.target_scaling if scaling is None else scaling
     places = Places.of(on, ood, shift, validation, recalibrate, metrics)
+    require(batch is None or batch >= 1, f"batch is a number of examples, at least 1, not {batch}")
+    batch = fitting_batch(opened, places) if batch is None else batch
+    if batch is not None:
+        options: Any = {"metrics": metrics, "intervals": intervals}
+        return compare_in_batches(opened, reference, places, batch, scaling, **options)
     judged = {name: places.judge(run) for name, run in opened.items()}
     y = np.asarray(places.test.y)
     return compare_predictives(judged, reference, y, scaling, metrics=metrics, intervals=intervals)
@@ -87,30 +101,6 @@ def opened_by_name(runs: Mapping[str, Source] | Sequence[Source] | Source) -> di
     return dict(zip(full, opened, strict=True))
 
 
-@dataclass(frozen=True)
-class Column:
-    """A metric, told at one place: the test inputs, these shifted, or one of the sets from elsewhere."""
-
-    metric: Metric
-    shifted: str | None = None
-    ood: str | None = None
-
-    @property
-    def headed(self) -> Metric:
-        """The metric under the name that heads the column."""
-        where = self.shifted or self.ood
-        return self.metric if where is None else replace(self.metric, name=f"{self.metric.name} ({where})")
-
-
-def _columns(rows: Sequence[Metric], judged: Judged) -> list[Column]:
-    """Every metric at every place where it can be told; a single set from elsewhere needs no name."""
-    plain = [Column(row) for row in rows if "ood" not in row.needs]
-    names = [None] if len(judged.ood) < 2 else list(judged.ood)
-    foreign = [Column(row, ood=name) for name in names for row in rows if "ood" in row.needs]
-    scores = [row for row in rows if "targets" in row.needs and {*row.needs} <= {"targets", "draws"}]
-    return [*plain, *(Column(row, shifted=name) for name in judged.shifted for row in scores), *foreign]
-
-
 def compare_predictives(
     predictives: Mapping[str, Predictive | Judged],
     reference: str,
@@ -129,39 +119,22 @@ def compare_predictives(
             f"{name} predicts {one.test.kind}, but {reference} {target.kind}: compare runs of one kind",
         )
     halves = target.halves()
-    there: dict[Need, bool] = {
-        "targets": True,
-        "reference": len(judged) > 1 or halves is not None,
-        "ood": bool(judged[reference].ood),
-        "validation": judged[reference].validation is not None,
-    }
-    given: list[Need] = [need for need, found in there.items() if found]
-    rows = chosen(target.kind, metrics, given, bool(target.positions))
-    columns = _columns(rows, judged[reference])
+    rows = rows_of(
+        judged[reference], len(judged) > 1 or halves is not None, bool(judged[reference].ood), metrics
+    )
+    columns = columns_of(rows, judged[reference].shifted, judged[reference].ood)
     told = y if scaling is None else scaling.undo(y)
     units = {name: one.unscaled(scaling) for name, one in judged.items()}
     found = {
         name: _told(one, told, columns, None if name == reference else units[reference].test, intervals)
         for name, one in units.items()
     }
-    best = _best(columns, found) if intervals else {}
-    close = [row for row in rows if row.needs == ("reference",)]
-    values = {name: {column: value for column, (value, _) in row.items()} for name, row in found.items()}
-    margins = {
-        name: {column: bootstrap.margin(spread) for column, (_, spread) in row.items()}
-        for name, row in found.items()
-        if intervals
-    }
-    if halves is not None and close:
-        first, second = halves
-        values[f"ceiling: half of {reference}"] = measure(first, y, scaling, close, reference=second)
-    notes = tuple(f"{name} is recalibrated: {one.note}." for name, one in judged.items() if one.note)
-    headed = tuple(column.headed for column in columns)
-    return Comparison(values, headed, reference, len(y), target.positions, margins, best, notes)
-
-
-Told = dict[str, tuple[float, np.ndarray | None]]
-"""By column, the number and its values on samples of the examples."""
+    ceiling: Told = {}
+    if halves is not None:
+        first, second = (half if scaling is None else half.unscaled(scaling) for half in halves)
+        ceiling = _told(Judged(first), told, close_to_reference(rows), second, intervals)
+    notes = [f"{name} is recalibrated: {one.note}." for name, one in judged.items() if one.note]
+    return table(found, ceiling, columns, judged[reference], reference, len(y), notes, intervals)
 
 
 def _told(
@@ -170,7 +143,7 @@ def _told(
     found: Told = {}
     for column in columns:
         row = column.metric
-        predictive = judged.test if column.shifted is None else judged.shifted[column.shifted]
+        predictive = column.predictive(judged)
         foreign = judged.ood.get(column.ood or next(iter(judged.ood), ""))
         others: dict[Need, Any] = {
             "targets": y,
@@ -183,35 +156,6 @@ def _told(
             value = float(row.function(*(one.values for one in arguments)))
             found[column.headed.name] = value, bootstrap.replicates(row, arguments) if intervals else None
     return found
-
-
-def _best(columns: Sequence[Column], found: Mapping[str, Told]) -> dict[str, tuple[str, ...]]:
-    """Of each column the run with the best number, and those that are not told from it."""
-    best = {}
-    for metric in (column.headed for column in columns):
-        runs = [run for run, told in found.items() if metric.name in told]
-        if metric.better is None or len(runs) < 2:
-            continue
-        losses = {run: _loss(metric, found[run][metric.name][0]) for run in runs}
-        spreads = {run: found[run][metric.name][1] for run in runs}
-        first = min(runs, key=lambda run: losses[run])
-        best[metric.name] = tuple(
-            run
-            for run in runs
-            if not bootstrap.told_apart(
-                losses[run] - losses[first], _loss(metric, spreads[run]), _loss(metric, spreads[first])
-            )
-        )
-    return best
-
-
-def _loss(metric: Metric, value: Any) -> Any:
-    """What is smaller where the metric is better."""
-    if value is None:
-        return None
-    if isinstance(metric.better, str):
-        return -value if metric.better == "higher" else value
-    return np.abs(value - metric.better)
 
 
 def measure(

@@ -16,9 +16,12 @@ from rich.table import Table as TerminalTable
 from symbayes.analyse import tables
 from symbayes.brief import html_table
 from symbayes.evaluate import Metric
+from symbayes.specs import Record
 
 CEILING = "one half of the reference's draws against the other"
 """What a row of that name shows."""
+CEILING_ROW = "ceiling: "
+"""How its name begins."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,7 @@ class Comparison:
         examples: how many the runs were tried on.
         positions: how many positions each of them has, by axis.
         margins: by run, half of the 95% interval of each number over test examples; nan if not known.
-        best: by metric, the run with the best number and those that are not told from it.
+        best: by metric, the run with the best number and those not significantly different from it.
         notes: sentences for the caption.
     """
 
@@ -69,6 +72,22 @@ class Comparison:
         return words + mark if run in self.best.get(metric.name, ()) else words
 
     @property
+    def untold(self) -> str:
+        """Why some runs have no number in a column, in words; empty where all have one."""
+        reasons = []
+        for run, row in self.rows.items():
+            for metric in [] if run.startswith(CEILING_ROW) else self.told:
+                if metric.name in row:
+                    continue
+                if "reference" in metric.needs:
+                    reasons.append(f"how close {self.reference} is to itself")
+                elif "draws" in metric.needs:
+                    reasons.append("what takes several draws, of a run that predicts with one")
+                else:
+                    reasons.append("energies, of outputs that are no logits")
+        return "; ".join(dict.fromkeys(reasons))
+
+    @property
     def title(self) -> str:
         """On what the runs are compared, and with which of them."""
         places = f" with {'x'.join(map(str, self.positions))} positions each" if self.positions else ""
@@ -94,8 +113,10 @@ class Comparison:
             text += f" The ceiling is {CEILING}."
         if self.margins and margins:
             text += " ± is half of the 95% interval over test examples."
+        if self.untold:
+            text += f" A – is not told: {self.untold}."
         if self.best:
-            text += " A * marks the best, and what is not told from it."
+            text += " A * marks the best run and those not significantly different from it."
         return text
 
     def __repr__(self) -> str:
@@ -146,7 +167,7 @@ class Comparison:
         """As a tabular of LaTeX, the best in bold."""
         return tables.latex(self)
 
-    def numbers(self) -> dict[str, Any]:
+    def numbers(self) -> Record:
         """For JSON: numbers, margins, and which are best."""
         return tables.numbers(self)
 

@@ -24,11 +24,11 @@ from symbayes.brief import briefly
 from symbayes.draws import Draws
 from symbayes.engine import Method, Opened, Source, open_run
 from symbayes.engine import run as draw
-from symbayes.evaluate import Evidence, LeaveOneOut
+from symbayes.evaluate import Evidence, LeaveOneOut, Rungs
 from symbayes.methods import METHODS
 from symbayes.posterior import Posterior
 from symbayes.posterior.prediction import log_likelihoods
-from symbayes.specs import require
+from symbayes.specs import Record, require
 
 RUNGS = 16
 PRIOR_DRAWS = 2000
@@ -69,14 +69,16 @@ class Models:
         waic: WAIC of the same.
         estimates: of the log evidence, by what they come from.
         log_copies: log size of the discrete symmetry group.
+        rungs: the log likelihood along the ladder; None without one.
     """
 
     loo: Mapping[str, LeaveOneOut]
     waic: Mapping[str, LeaveOneOut]
     estimates: Sequence[Estimate]
     log_copies: float
+    rungs: Rungs | None = None
 
-    def numbers(self) -> dict[str, Any]:
+    def numbers(self) -> Record:
         """As JSON."""
         return {
             "log_copies": self.log_copies,
@@ -86,6 +88,9 @@ class Models:
                 {"of": one.of, "value": one.value, "error": one.error, "corrected": one.corrected}
                 for one in self.estimates
             ],
+            "ladder": None
+            if self.rungs is None
+            else {name: values.tolist() for name, values in vars(self.rungs).items()},
         }
 
 
@@ -115,10 +120,12 @@ def models(sources: Mapping[str, Source], ladder: Sequence[Source] = (), tell: T
         tell(f"{name}: log likelihood of every point")
         values = log_likelihoods(run.network, run.likelihood, run.draws, run.posterior.train)
         loo[name], waic[name] = evaluate.loo(values), evaluate.waic(values)
+    rungs = None
     if ladder:
         tell("integrating over the ladder")
-        estimates = [*along(ladder), *estimates]
-    return Models(loo, waic, estimates, log_copies(next(iter(runs.values()))))
+        rungs, found = along(ladder)
+        estimates = [*found, *estimates]
+    return Models(loo, waic, estimates, log_copies(next(iter(runs.values()))), rungs)
 
 
 def _at_modes(name: str, run: Opened, copies: float) -> Iterable[Estimate]:
@@ -145,8 +152,8 @@ def power_of(run: Opened) -> float | None:
     return 1 / temperature if recorded["tempers"] == "likelihood" else None
 
 
-def along(ladder: Sequence[Source], draws: int = PRIOR_DRAWS, seed: int = 0) -> list[Estimate]:
-    """Both estimates from runs at several powers of the likelihood, and draws of their prior."""
+def along(ladder: Sequence[Source], draws: int = PRIOR_DRAWS, seed: int = 0) -> tuple[Rungs, list[Estimate]]:
+    """The rungs and both estimates, from runs at several powers of the likelihood and draws of the prior."""
     runs = [open_run(source) for source in ladder]
     powers = [power_of(run) for run in runs]
     require(
@@ -162,7 +169,7 @@ def along(ladder: Sequence[Source], draws: int = PRIOR_DRAWS, seed: int = 0) -> 
     ordered = sorted(found)
     values = [found[power] for power in ordered]
     words = f"{len(ordered)} rungs"
-    return [
+    return evaluate.rungs(ordered, values), [
         _estimate(f"thermodynamic integration, {words}", evaluate.thermodynamic_integration(ordered, values)),
         _estimate(f"stepping stones, {words}", evaluate.stepping_stones(ordered, values)),
     ]
@@ -187,9 +194,9 @@ def _summed(run: Opened, draws: Draws) -> np.ndarray:
 
 def prior_log_likelihoods(run: Opened, draws: int = PRIOR_DRAWS, seed: int = 0) -> np.ndarray:
     """Of independent draws of the prior: (1, draws)."""
-    keys = jax.random.split(jax.random.key(seed), draws)
-    params = jax.jit(jax.vmap(lambda key: run.prior.sample(key, run.variables["params"])))(keys)
-    stats = jax.tree.map(lambda leaf: np.broadcast_to(leaf, (draws, *leaf.shape)), run.variables["stats"])
+    keys, fresh = jax.random.split(jax.random.key(seed), draws), run.variables
+    params = jax.jit(jax.vmap(lambda key: run.prior.sample(key, fresh["params"])))(keys)
+    stats = jax.tree.map(lambda leaf: np.broadcast_to(leaf, (draws, *leaf.shape)), fresh["stats"])
     drawn = jax.tree.map(lambda leaf: np.asarray(leaf)[None], {"params": params, "stats": stats})
     return _summed(run, Draws.from_variables(drawn))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -26,7 +26,7 @@ class Judged:
 
     Attributes:
         test: at the test inputs.
-        ood: at inputs from elsewhere, by the name of their set.
+        ood: at out-of-distribution inputs, by the name of their set.
         shifted: at the test inputs, shifted, by the name of the shift.
         validation: at the validation inputs, with their targets.
         note: what recalibration found, in words.
@@ -60,7 +60,7 @@ class Places:
 
     Attributes:
         test: examples that none of the runs was trained on.
-        ood: inputs from elsewhere, by the name of their set.
+        ood: out-of-distribution inputs, by the name of their set.
         shifted: the test inputs, shifted, by the name of the shift.
         validation: examples on which recalibration and conformal sets are fitted.
         recalibrate: the name of a map of probabilities, if the predictives are to be recalibrated.
@@ -105,11 +105,36 @@ class Places:
             any(name.lower().endswith("-energy") for name in metrics or ()),
         )
 
-    def judge(self, run: Opened) -> Judged:
-        """What a run predicts at all of them."""
-        held_out = None
-        if self.validation is not None:
-            held_out = self._predict(run, self.validation.x), np.asarray(self.validation.y)
+    @property
+    def examples(self) -> int:
+        """How many inputs there are at all places."""
+        foreign = sum(len(x) for x in self.ood.values())
+        held_out = 0 if self.validation is None else len(self.validation)
+        return len(self.test) * (1 + len(self.shifted)) + foreign + held_out
+
+    def in_batches(self, size: int) -> Iterator[Places]:
+        """The test inputs, and these shifted, so many at a time, and no others."""
+        for start in range(0, len(self.test), size):
+            some = slice(start, start + size)
+            shifted = {name: x[some] for name, x in self.shifted.items()}
+            yield replace(self, test=self.test[some], shifted=shifted, ood={}, validation=None)
+
+    def held_out(self, run: Opened) -> tuple[Predictive, np.ndarray] | None:
+        """What a run predicts at the validation inputs, and their targets, if there are any."""
+        if self.validation is None:
+            return None
+        return self._predict(run, self.validation.x), np.asarray(self.validation.y)
+
+    def predict(self, run: Opened, x: Any, held_out: tuple[Predictive, np.ndarray] | None) -> Predictive:
+        """What a run predicts at further inputs, recalibrated if that is wanted."""
+        found = self._predict(run, x)
+        if self.recalibrate is None or held_out is None:
+            return found
+        return Recalibration.fit(self.recalibrate, *held_out).apply(found)
+
+    def judge(self, run: Opened, held_out: tuple[Predictive, np.ndarray] | None = None) -> Judged:
+        """What a run predicts at all of them; what it predicts of validation examples may be given."""
+        held_out = self.held_out(run) if held_out is None else held_out
         found = Judged(
             self._predict(run, self.test.x),
             {name: self._predict(run, x) for name, x in self.ood.items()},

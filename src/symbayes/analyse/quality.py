@@ -10,22 +10,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
 
-import jax
 import numpy as np
+from numpy.typing import ArrayLike
 
 from symbayes import evaluate, symmetry, trees
 from symbayes.analyse.aligned import movable
 from symbayes.analyse.bounds import Bounds, evenly
 from symbayes.analyse.predictions import predictive_of
 from symbayes.analyse.progress import Tell, silent
+from symbayes.analyse.stein import stein_discrepancies
 from symbayes.brief import briefly
 from symbayes.draws import Draws
-from symbayes.engine import Opened, Source, open_run
+from symbayes.engine import Source, open_run
 from symbayes.evaluate import Distances, Kernels, UnitTest
+from symbayes.evaluate.metrics import chosen
 from symbayes.evaluate.mmd import PERMUTATIONS, unbiased
-from symbayes.specs import require
+from symbayes.posterior import Predictive
+from symbayes.specs import Record, require
 
 EVERYTHING = "all"
 INPUTS = 64
@@ -41,7 +43,8 @@ class Apart:
     Attributes:
         mmd: unbiased squared maximum mean discrepancy from the first half of the reference.
         floor: that of the reference's second half.
-        p_value: of the test that permutes chains; None where chains differ in length.
+        p_value: of the test that permutes chains, longer ones thinned to the length of the shortest; None
+            where that leaves a single draw of either.
         smallest: the least p-value that so many chains can give.
         wasserstein: sliced Wasserstein distance of order 2 from the first half.
         wasserstein_floor: that of the second half.
@@ -63,18 +66,22 @@ class Quality:
     Attributes:
         weights: by form (raw, canonical) and layer, the last being all weights together.
         functions: of what the draws predict at some inputs.
-        stein: kernel Stein discrepancy of the run and of the reference from the density, squared.
+        closeness: of the mean predictions, by metric: how close the run is to the first half of the
+            reference, and the ceiling, how close the second half is.
+        stein: squared kernel Stein discrepancy of the run and of the reference from the density, by weights
+            and by functions.
         units: of each permuted layer, whether its units share one marginal in the chains of the run.
         draws: in each of the three sets.
     """
 
     weights: Mapping[str, Mapping[str, Apart]]
     functions: Apart | None
-    stein: Mapping[str, float]
+    closeness: Mapping[str, tuple[float, float]]
+    stein: Mapping[str, Mapping[str, float]]
     units: Mapping[str, UnitTest]
     draws: int
 
-    def numbers(self) -> dict[str, Any]:
+    def numbers(self) -> Record:
         """As JSON."""
         return {
             "draws": self.draws,
@@ -82,7 +89,10 @@ class Quality:
                 form: {name: asdict(one) for name, one in rows.items()} for form, rows in self.weights.items()
             },
             "functions": None if self.functions is None else asdict(self.functions),
-            "stein": dict(self.stein),
+            "closeness": {
+                name: {"run": run, "ceiling": ceiling} for name, (run, ceiling) in self.closeness.items()
+            },
+            "stein": {of: dict(found) for of, found in self.stein.items()},
             "units": {name: asdict(one) for name, one in self.units.items()},
         }
 
@@ -90,7 +100,7 @@ class Quality:
 def quality(
     source: Source,
     reference: Source,
-    x: Any = None,
+    x: ArrayLike | None = None,
     bounds: Bounds | None = None,
     permutations: int = PERMUTATIONS,
     tell: Tell = silent,
@@ -116,14 +126,19 @@ def quality(
     for form, of_form in forms.items():
         tell(f"distances between weights, {form}")
         weights[form] = _weights_apart(of_form, total, permutations)
-    functions = None
+    functions, closeness = None, {}
     if x is not None:
         tell("distances between functions")
-        functions = _functions_apart(run, sets, np.asarray(x), total, permutations)
+        inputs = np.asarray(x)
+        inputs = inputs[evenly(len(inputs), EXAMPLES)]
+        predictives = [predictive_of(run, draws, inputs) for draws in sets]
+        functions = _functions_apart(predictives, sets, total, permutations)
+        closeness = _closeness(predictives)
     tell("kernel Stein discrepancies")
-    stein = _stein(other, {"run": sets[0], "reference": sets[1]}, total)
+    compared = {"run": sets[0], "reference": sets[1]}
+    stein = stein_discrepancies(other, compared, total, None if x is None else np.asarray(x))
     tell("units of each layer")
-    return Quality(weights, functions, stein, unit_tests(run.draws, run.group), total)
+    return Quality(weights, functions, closeness, stein, unit_tests(run.draws, run.group), total)
 
 
 def _canonical(draws: Draws, group: symmetry.Symmetry) -> Draws:
@@ -173,11 +188,18 @@ def _matrix(draws: Draws, names: list[str]) -> np.ndarray:
     return np.concatenate([np.asarray(flat[name]).reshape(count, -1) for name in names], axis=1)
 
 
-def _functions_apart(run: Opened, sets: list[Draws], x: np.ndarray, total: int, permutations: int) -> Apart:
-    inputs = x[evenly(len(x), EXAMPLES)]
-    values = [predictive_of(run, draws, inputs).every for draws in sets]
-    points = [array.reshape(array.shape[0] * array.shape[1], -1) for array in values]
+def _functions_apart(
+    predictives: list[Predictive], sets: list[Draws], total: int, permutations: int
+) -> Apart:
+    points = [one.each.reshape(one.count, -1) for one in predictives]
     return _apart(evaluate.distances(np.concatenate(points)), points, sets, total, permutations)
+
+
+def _closeness(predictives: list[Predictive]) -> dict[str, tuple[float, float]]:
+    """By every metric that compares with a reference alone."""
+    run, first, second = predictives
+    rows = [row for row in chosen(run.kind, None, ["reference"]) if row.needs == ("reference",)]
+    return {row.name: (row.of(run, reference=first), row.of(second, reference=first)) for row in rows}
 
 
 def _apart(
@@ -200,33 +222,13 @@ def _apart(
         a, b = (points[k][evenly(len(points[k]), total)] for k in (number, 1))
         return evaluate.sliced_wasserstein(a, b)
 
+    rows, chains = np.arange(starts[2]), (sets[0].chains, sets[1].chains)
+    lengths = [len(draws) for draws in sets[:2] for _ in range(draws.chains)]
     p_value = smallest = None
-    if len(sets[0]) == len(sets[1]):
-        rows = np.arange(starts[2])
-        test = evaluate.chain_test(kernel[np.ix_(rows, rows)], (sets[0].chains, sets[1].chains), permutations)
+    if min(chains) * min(lengths) > 1:
+        test = evaluate.chain_test(kernel[np.ix_(rows, rows)], chains, permutations, lengths=lengths)
         p_value, smallest = test.p_value, test.smallest
     return Apart(discrepancy(run), discrepancy(second), p_value, smallest, sliced(0), sliced(2))
-
-
-def _stein(other: Opened, sets: Mapping[str, Draws], total: int) -> dict[str, float]:
-    """From the density of the reference's posterior, at one bandwidth for all."""
-    posterior = other.posterior
-    gradients = jax.jit(lambda some: jax.lax.map(posterior.gradient, some))
-    points, scores = {}, {}
-    for name, draws in sets.items():
-        flat = jax.tree.map(
-            lambda leaf: np.asarray(leaf).reshape(-1, *leaf.shape[2:])[
-                evenly(leaf.shape[0] * leaf.shape[1], total)
-            ],
-            draws.variables,
-        )
-        points[name] = np.asarray(trees.ravel(flat["params"], 1), np.float64)
-        scores[name] = np.asarray(trees.ravel(gradients(flat), 1), np.float64)
-    pairs = evaluate.distances(points["reference"]).squared
-    width = float(np.sqrt(np.median(pairs[np.triu_indices(total, 1)])))
-    if width == 0:
-        return {}
-    return {name: evaluate.ksd(points[name], scores[name], width) for name in sets}
 
 
 def unit_tests(draws: Draws, group: symmetry.Symmetry, seed: int = 0) -> dict[str, UnitTest]:

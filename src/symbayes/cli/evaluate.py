@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,11 +12,14 @@ from tyro.conf import arg
 
 from symbayes import data
 from symbayes.analyse.bounds import Bounds
-from symbayes.analyse.progress import Tell, silent
+from symbayes.analyse.compare import compare, opened_by_name
+from symbayes.analyse.in_batches import fitting_batch
+from symbayes.analyse.predicted import Places
 from symbayes.analyse.tables import require_ending
 from symbayes.cli.options import SomeRuns, default, require_file, some_words
 from symbayes.cli.output import Json, Output
 from symbayes.draws import Run
+from symbayes.engine import Opened
 from symbayes.evaluate import METRICS
 from symbayes.report import Report
 from symbayes.report.runs import named
@@ -24,26 +27,28 @@ from symbayes.specs import require, require_counts
 
 WHICH_METRICS = arg(
     metavar="NAME [NAME ...]",
-    help=f"what to tell of the runs, of {', '.join(dict.fromkeys(row.name for row in METRICS))}.",
+    help=f"metrics to show, of {', '.join(dict.fromkeys(row.name for row in METRICS))}.",
     help_behavior_hint="(default: the usual ones for the kind of target)",
 )
 
 
 @dataclass(frozen=True)
 class Evaluate:
-    """Accuracy, calibration and agreement of runs, on the test part of their dataset.
+    """Compare runs on the test part of their dataset: accuracy, calibration, agreement and more.
 
     Example: symbayes evaluate runs/hmc-digits runs/ensemble-digits --metrics accuracy nll agreement
 
     Attributes:
         runs: folders of the runs.
-        reference: the run with which agreement and total variation are; one more, or one of them.
-        metrics: what to tell of them.
-        ood: names of other datasets, whose test inputs are those from elsewhere for AUROC and FPR95.
-        shift: names of shifts of images under which scores are told too, as fog or fog:5 with its severity.
+        reference: the run that the others are compared with by agreement and total variation; one of them or
+            a further one.
+        metrics: metrics to show.
+        ood: names of other datasets, whose test inputs are out of distribution, for AUROC and FPR95.
+        shift: shifts of the test images under which runs are scored too: fog, or fog:5 for one severity.
         recalibrate: a map of probabilities, fitted for each run on the validation part: temperature, vector,
             dirichlet or isotonic.
         save: files to write the table to, as .md, .csv, .tex, .json, or as a page .html.
+        batch: how many examples to predict at once, where predictions of all draws do not fit in memory.
         data: name of the dataset.
         json: a file to write the numbers of the table to; - is the standard output.
     """
@@ -55,6 +60,7 @@ class Evaluate:
     shift: Annotated[tuple[str, ...], some_words("NAME")] = ()
     recalibrate: Annotated[str | None, default("none", "NAME")] = None
     save: Annotated[tuple[Path, ...], some_words("FILE")] = ()
+    batch: Annotated[int | None, default("all, or as many as fit")] = None
     data: Annotated[str | None, default("the one that the first run names")] = None
     json: Json = None
 
@@ -63,15 +69,22 @@ class Evaluate:
         for path in self.save:
             require_file("--save", path)
             require_ending(path, (".html",))
-        report = _report(
-            self.runs,
-            self.data,
-            metrics=self.metrics,
-            ood=self.ood,
-            shift=self.shift,
-            recalibrate=self.recalibrate,
-            reference=self.reference,
-        )
+        require_counts(batch=1 if self.batch is None else self.batch)
+        asked = _asked(self.runs, self.data, self.ood, self.reference)
+        options: dict[str, Any] = {
+            "metrics": self.metrics,
+            "ood": asked.ood,
+            "shift": self.shift,
+            "recalibrate": self.recalibrate,
+        }
+        batch = self.batch
+        if batch is None:
+            places = Places.of(asked.dataset, asked.ood, self.shift, None, self.recalibrate, self.metrics)
+            batch = fitting_batch(asked.runs, places)
+        if batch is not None:
+            self._in_batches(output, asked, batch, options)
+            return
+        report = Report.of(asked.runs, asked.dataset, asked.reference, **options)
         output.show(report.comparison)
         for path in self.save:
             written = report.write(path) if path.suffix == ".html" else report.comparison.save(path)
@@ -79,17 +92,34 @@ class Evaluate:
         if output.wanted:
             output.numbers(report.numbers(symmetry=False))
 
+    def _in_batches(self, output: Output, asked: Asked, batch: int, options: Mapping[str, Any]) -> None:
+        """The table alone: a page shows what every draw predicts."""
+        require(
+            not any(path.suffix == ".html" for path in self.save),
+            f"a page shows predictions of all draws, and these are made {batch:,} examples at a time: "
+            "save the table as .md, .csv, .tex or .json, or thin the draws",
+        )
+        found = compare(asked.runs, asked.reference, asked.dataset, batch=batch, **options)
+        output.show(found)
+        for path in self.save:
+            output.line(f"saved: {found.save(path)}")
+        if output.wanted:
+            told = found.numbers()
+            output.numbers({"data": asked.dataset.name, "comparison": told.pop("rows")} | told)
+
 
 @dataclass(frozen=True)
 class ReportCommand:
-    """A self-contained HTML page about runs: comparison, mixing, symmetry, calibration, what is unsure.
+    """Write an HTML page about runs: comparison, mixing, symmetry, calibration, uncertainty.
 
     Example: symbayes report runs/hmc-digits runs/ensemble-digits --out page.html
 
     Attributes:
         runs: folders of the runs; the first is the reference of agreement and total variation.
-        ood: names of other datasets, whose test inputs are those from elsewhere.
-        out: the HTML file to write; one that is there is replaced.
+        ood: names of other datasets, whose test inputs are out of distribution.
+        also: parts that take longer: quality, the distances of each run from the first one in weights and
+            functions, and landscape, the loss around each run.
+        out: the HTML file to write; an existing file is replaced.
         json: a file to write all results to, as numbers; - is the standard output.
         data: name of the dataset.
         max_draws: the most draws whose symmetries are removed, chosen evenly.
@@ -98,6 +128,7 @@ class ReportCommand:
 
     runs: SomeRuns
     ood: Annotated[tuple[str, ...], some_words("NAME")] = ()
+    also: Annotated[tuple[str, ...], some_words("PART")] = ()
     out: Annotated[Path | None, default("report.html in the first run's folder")] = None
     json: Json = None
     data: Annotated[str | None, default("the one that the first run names")] = None
@@ -110,7 +141,16 @@ class ReportCommand:
         output = Output(self.json)
         bounds = Bounds(draws=self.max_draws, examples=self.max_examples)
         with Console(stderr=True).status("opening the runs") as status:
-            report = _report(self.runs, self.data, bounds, status.update, ood=self.ood)
+            asked = _asked(self.runs, self.data, self.ood)
+            report = Report.of(
+                asked.runs,
+                asked.dataset,
+                asked.reference,
+                bounds,
+                status.update,
+                ood=asked.ood,
+                also=self.also,
+            )
             page = report.write(self.out or self.runs[0] / "report.html")
             numbers = report.numbers() if output.wanted else None
         output.show(report.comparison)
@@ -118,35 +158,28 @@ class ReportCommand:
         output.numbers(numbers)
 
 
-def _report(
-    paths: Sequence[Path],
-    name: str | None,
-    bounds: Bounds | None = None,
-    tell: Tell = silent,
-    metrics: Sequence[str] | None = None,
-    ood: Sequence[str] = (),
-    shift: Sequence[str] = (),
-    recalibrate: str | None = None,
-    reference: Path | None = None,
-) -> Report:
+@dataclass(frozen=True)
+class Asked:
+    """What a command names, opened: runs, their dataset, the reference, and inputs from elsewhere."""
+
+    runs: Mapping[str, Opened]
+    dataset: data.Dataset
+    reference: str
+    ood: Mapping[str, Any]
+
+
+def _asked(
+    paths: Sequence[Path], name: str | None, ood: Sequence[str] = (), reference: Path | None = None
+) -> Asked:
     require(len(paths) > 0, "name at least one run folder")
     resolved = [path.resolve() for path in paths]
     if reference is not None and reference.resolve() not in resolved:
         paths, resolved = [*paths, reference], [*resolved, reference.resolve()]
     runs = named(paths)
-    first = None if reference is None else list(runs)[resolved.index(reference.resolve())]
+    first = list(runs)[0 if reference is None else resolved.index(reference.resolve())]
     dataset = dataset_of(Run(next(iter(runs.values()))), name)
-    return Report.of(
-        runs,
-        dataset,
-        first,
-        bounds,
-        tell,
-        metrics=metrics,
-        ood={other: _foreign(other, dataset) for other in ood},
-        shift=shift,
-        recalibrate=recalibrate,
-    )
+    foreign = {other: _foreign(other, dataset) for other in ood}
+    return Asked(opened_by_name(runs), dataset, first, foreign)
 
 
 def _foreign(name: str, dataset: data.Dataset) -> Any:

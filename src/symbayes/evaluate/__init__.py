@@ -1,6 +1,7 @@
 """Numbers about predictions, chains and landscapes, as pure functions of arrays and callables."""
 
 from symbayes.evaluate.agreement import agreement, total_variation
+from symbayes.evaluate.batches import RunningMetrics
 from symbayes.evaluate.calibration import Reliability, ace, classwise_ace, debiased_ce, ece, reliability
 from symbayes.evaluate.convergence import classical_rhat, ess_bulk, ess_tail, rhat
 from symbayes.evaluate.curvature import Eigenvalues, top_eigenvalues
@@ -9,8 +10,10 @@ from symbayes.evaluate.detection import Roc, aupr_in, aupr_out, auroc, fpr, roc
 from symbayes.evaluate.distances import Distances, distances
 from symbayes.evaluate.evidence import (
     Evidence,
+    Rungs,
     ladder,
     laplace_evidence,
+    rungs,
     stepping_stones,
     thermodynamic_integration,
 )
@@ -60,7 +63,8 @@ from symbayes.evaluate.selection import (
     risk_coverage_of,
 )
 from symbayes.evaluate.smooth import smooth_ece
-from symbayes.evaluate.stein import ksd, stein_kernel
+from symbayes.evaluate.statistics import Statistics
+from symbayes.evaluate.stein import function_ksd, function_stein_kernel, ksd, stein_kernel
 from symbayes.evaluate.streaming import (
     Mixture,
     Moments,
@@ -103,9 +107,12 @@ __all__ = [
     "Reliability",
     "RiskCoverage",
     "Roc",
+    "Rungs",
+    "RunningMetrics",
     "RunningMixture",
     "RunningMoments",
     "RunningPredictive",
+    "Statistics",
     "UnitTest",
     "accuracy",
     "accuracy_drop",
@@ -138,6 +145,8 @@ __all__ = [
     "ess_bulk",
     "ess_tail",
     "fpr",
+    "function_ksd",
+    "function_stein_kernel",
     "hexagons",
     "ksd",
     "ladder",
@@ -170,6 +179,7 @@ __all__ = [
     "risk_coverage_of",
     "rmse",
     "roc",
+    "rungs",
     "sliced_wasserstein",
     "smooth_ece",
     "stein_kernel",

@@ -1,8 +1,8 @@
 """How sure a metric is, given that the test examples are a sample: the bootstrap over examples.
 
 A metric is computed again on examples drawn with replacement, positions of an example staying together, and
-the inputs from elsewhere drawn by themselves.  Its standard error is the standard deviation of these values,
-and its 95 % interval reaches ``1.96`` of them to both sides.  Where a metric is a mean over examples,
+the out-of-distribution inputs drawn by themselves.  Its standard error is the standard deviation of these
+values, and its 95 % interval reaches ``1.96`` of them to both sides.  Where a metric is a mean over examples,
 resampling is a product with counts and costs next to nothing.
 
 Metrics of equally many examples are computed on the same examples, so that a difference of two runs has a
@@ -29,7 +29,7 @@ def replicates(row: Metric, arguments: list[Argument], resamples: int = RESAMPLE
     values = [argument.values for argument in arguments]
     if row.each is not None:
         each = np.asarray(row.each(*values), np.float64)
-        return np.array([each[some].mean() for some in samples(len(each), "test", resamples)])
+        return of_examples(row, each, resamples)
     if not row.resampled:
         return None
     found = []
@@ -44,6 +44,12 @@ def replicates(row: Metric, arguments: list[Argument], resamples: int = RESAMPLE
         ]
         found.append(row.function(*sampled))
     return np.array(found)
+
+
+def of_examples(row: Metric, each: np.ndarray, resamples: int = RESAMPLES) -> np.ndarray:
+    """Of a metric that is a mean, from one number for each example."""
+    means = np.array([each[some].mean() for some in samples(len(each), "test", resamples)])
+    return np.asarray(row.of_mean(means))
 
 
 @functools.lru_cache(maxsize=8)

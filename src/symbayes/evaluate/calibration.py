@@ -19,6 +19,8 @@ from numpy.typing import ArrayLike
 
 from symbayes.evaluate.inputs import labelled
 
+BINS = 15
+
 
 @dataclass(frozen=True)
 class Reliability:
@@ -43,14 +45,18 @@ class Reliability:
         return float(np.nansum(self.count * gap) / self.count.sum())
 
 
-def reliability(probs: ArrayLike, y: ArrayLike, bins: int = 15) -> Reliability:
+def reliability(probs: ArrayLike, y: ArrayLike, bins: int = BINS) -> Reliability:
     """Top-label confidence against accuracy in equal-width bins, closed on the right (Guo et al. 2017)."""
+    return diagram(*bin_sums(probs, y, bins))
+
+
+def bin_sums(probs: ArrayLike, y: ArrayLike, bins: int = BINS) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of each bin of equal width: how many points it has, their summed confidence, and their hits."""
     confidence, hit = top_label(probs, y)
     require_bins(bins)
     index = binned(confidence, bins)
     count = np.bincount(index, minlength=bins)
-    sums = np.bincount(index, confidence, minlength=bins), np.bincount(index, hit, minlength=bins)
-    return diagram(count, *sums)
+    return count, np.bincount(index, confidence, minlength=bins), np.bincount(index, hit, minlength=bins)
 
 
 def diagram(count: np.ndarray, confidence: np.ndarray, hits: np.ndarray) -> Reliability:
@@ -70,7 +76,7 @@ def binned(score: np.ndarray, bins: int) -> np.ndarray:
     return np.digitize(score, edges(bins)[1:-1], right=True)
 
 
-def ece(probs: ArrayLike, y: ArrayLike, bins: int = 15) -> float:
+def ece(probs: ArrayLike, y: ArrayLike, bins: int = BINS) -> float:
     """Expected calibration error `sum_b count_b / n |accuracy_b - confidence_b|`.
 
     Top label, equal-width bins (Naeini et al. 2015, Guo et al. 2017).
@@ -78,17 +84,15 @@ def ece(probs: ArrayLike, y: ArrayLike, bins: int = 15) -> float:
     return reliability(probs, y, bins).ece
 
 
-def ace(probs: ArrayLike, y: ArrayLike, bins: int = 15) -> float:
+def ace(probs: ArrayLike, y: ArrayLike, bins: int = BINS) -> float:
     """Adaptive calibration error of the top label: `mean_r |accuracy_r - confidence_r|` over equal-mass bins.
 
     See `classwise_ace` for the form over all classes and for how bins are cut.
     """
-    confidence, hit = top_label(probs, y)
-    require_bins(bins)
-    return _equal_mass_gap(confidence, hit, bins)
+    return equal_mass_gap(*top_label(probs, y), bins)
 
 
-def classwise_ace(probs: ArrayLike, y: ArrayLike, bins: int = 15) -> float:
+def classwise_ace(probs: ArrayLike, y: ArrayLike, bins: int = BINS) -> float:
     """Adaptive calibration error over all classes (Nixon et al. 2019), without a threshold.
 
     `1 / (K R) sum_k sum_r |accuracy(r, k) - confidence(r, k)|`: for each class the points are sorted by
@@ -96,18 +100,25 @@ def classwise_ace(probs: ArrayLike, y: ArrayLike, bins: int = 15) -> float:
     are fewer points than bins). Points with equal probability share their mean hit rate, so that the order
     of the data does not matter.
     """
-    p, labels = labelled(probs, y)
-    require_bins(bins)
-    return float(np.mean([_equal_mass_gap(p[:, k], labels == k, bins) for k in range(p.shape[1])]))
+    return classwise_gap(*labelled(probs, y), bins)
 
 
-def debiased_ce(probs: ArrayLike, y: ArrayLike, bins: int = 15) -> float:
+def classwise_gap(p: np.ndarray, labels: np.ndarray, bins: int = BINS) -> float:
+    """The same of points (points, k) and labels (points,) that were checked."""
+    return float(np.mean([equal_mass_gap(p[:, k], labels == k, bins) for k in range(p.shape[1])]))
+
+
+def debiased_ce(probs: ArrayLike, y: ArrayLike, bins: int = BINS) -> float:
     """Root of the squared calibration error of the top label, less what chance adds (Kumar et al. 2019).
 
     ``sqrt( sum_b n_b / n ( (accuracy_b - confidence_b)^2 - accuracy_b (1 - accuracy_b) / (n_b - 1) ) )`` over
     the equal-mass bins of `ace`, and 0 where the sum is negative.  A bin of one point has no correction.
     """
-    confidence, hit = top_label(probs, y)
+    return debiased_gap(*top_label(probs, y), bins)
+
+
+def debiased_gap(confidence: np.ndarray, hit: np.ndarray, bins: int = BINS) -> float:
+    """The same of confidences and hits (points,)."""
     require_bins(bins)
     total = 0.0
     for rate, stated in _equal_mass(confidence, hit, bins):
@@ -135,7 +146,9 @@ def _equal_mass(score: np.ndarray, hit: np.ndarray, bins: int) -> list[tuple[np.
     return list(zip(np.array_split(rate[order], count), np.array_split(score[order], count), strict=True))
 
 
-def _equal_mass_gap(score: np.ndarray, hit: np.ndarray, bins: int) -> float:
+def equal_mass_gap(score: np.ndarray, hit: np.ndarray, bins: int = BINS) -> float:
+    """Mean over bins of equal mass of the gap between scores and hits (points,)."""
+    require_bins(bins)
     parts = _equal_mass(score, hit, bins)
     return float(np.mean([abs((rate - stated).mean()) for rate, stated in parts]))
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from symbayes.evaluate.calibration import binned, require_bins
+from symbayes.evaluate.calibration import BINS, binned, require_bins
 from symbayes.evaluate.inputs import labelled
 
 
@@ -36,12 +36,37 @@ class BrierParts:
     uncertainty: float
 
 
-def brier_decomposition(probs: ArrayLike, y: ArrayLike, bins: int = 15) -> BrierParts:
+def brier_decomposition(probs: ArrayLike, y: ArrayLike, bins: int = BINS) -> BrierParts:
     """The three parts of the Brier score, each summed over classes."""
+    return parts_of(*class_sums(probs, y, bins))
+
+
+def class_sums(probs: ArrayLike, y: ArrayLike, bins: int = BINS) -> tuple[np.ndarray, ...]:
+    """Of each class and bin, (k, bins): how many points, and sums of p, hits, p^2 and p times hit."""
     p, labels = labelled(probs, y)
     require_bins(bins)
-    parts = [_of_class(p[:, k], (labels == k).astype(np.float64), bins) for k in range(p.shape[1])]
-    return BrierParts(*np.sum(parts, axis=0).tolist())
+    sums = np.zeros((5, p.shape[1], bins))
+    for k in range(p.shape[1]):
+        stated, hit = p[:, k], (labels == k).astype(np.float64)
+        for number, values in enumerate((np.ones(len(p)), stated, hit, stated**2, stated * hit)):
+            sums[number, k] = np.bincount(binned(stated, bins), values, minlength=bins)
+    return tuple(sums)
+
+
+def parts_of(
+    count: np.ndarray, stated: np.ndarray, hits: np.ndarray, squares: np.ndarray, products: np.ndarray
+) -> BrierParts:
+    """From the sums of each class and bin."""
+    size, points = np.maximum(count, 1), count.sum(axis=1)
+    p, met, overall = stated / size, hits / size, hits.sum(axis=1) / points
+    weight = count / points[:, None]
+    # Within a bin: twice the covariance of p and hit, less the variance of p, both summed over its points.
+    inner = 2 * (products - count * p * met) - (squares - count * p**2)
+    return BrierParts(
+        float(np.sum(weight * (p - met) ** 2)),
+        float(np.sum(weight * (met - overall[:, None]) ** 2) + np.sum(inner.sum(axis=1) / points)),
+        float(np.sum(overall * (1 - overall))),
+    )
 
 
 def brier_reliability(probs: ArrayLike, y: ArrayLike) -> float:
@@ -57,18 +82,3 @@ def brier_resolution(probs: ArrayLike, y: ArrayLike) -> float:
 def brier_uncertainty(probs: ArrayLike, y: ArrayLike) -> float:
     """The Brier score of always predicting the frequencies of the classes."""
     return brier_decomposition(probs, y).uncertainty
-
-
-def _of_class(p: np.ndarray, hit: np.ndarray, bins: int) -> tuple[float, float, float]:
-    index = binned(p, bins)
-    count = np.bincount(index, minlength=bins)
-    size = np.maximum(count, 1)
-    stated = np.bincount(index, p, minlength=bins) / size
-    met = np.bincount(index, hit, minlength=bins) / size
-    weight, overall = count / len(p), hit.mean()
-    inner, noise = p - stated[index], hit - met[index]
-    return (
-        float(np.sum(weight * (stated - met) ** 2)),
-        float(np.sum(weight * (met - overall) ** 2) + np.mean(inner * (2 * noise - inner))),
-        float(overall * (1 - overall)),
-    )

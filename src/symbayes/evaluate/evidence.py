@@ -46,6 +46,23 @@ class Evidence:
     correction: float = 0.0
 
 
+@dataclass(frozen=True)
+class Rungs:
+    """The log likelihood over all data along a ladder, each (rungs,).
+
+    Attributes:
+        powers: of the likelihood, rising from 0 to 1.
+        means: the integrand, whose area over the powers is the log evidence.
+        variances: its slope.
+        errors: Monte-Carlo standard errors of the means.
+    """
+
+    powers: np.ndarray
+    means: np.ndarray
+    variances: np.ndarray
+    errors: np.ndarray
+
+
 def ladder(rungs: int) -> np.ndarray:
     """Powers of the likelihood from 0 to 1, denser towards the prior: (i / n)^5 (Friel and Pettitt 2008)."""
     if rungs < 2:
@@ -53,17 +70,25 @@ def ladder(rungs: int) -> np.ndarray:
     return np.linspace(0, 1, rungs) ** POWER
 
 
-def thermodynamic_integration(powers: ArrayLike, log_likelihoods: Sequence[ArrayLike]) -> Evidence:
+def rungs(powers: ArrayLike, log_likelihoods: Sequence[ArrayLike]) -> Rungs:
     """From draws' log likelihoods over all data, (chain, draw) for each power, rising from 0 to 1."""
     b, values = _rungs(powers, log_likelihoods)
-    means = np.array([each.mean() for each in values])
-    variances = np.array([each.var(ddof=1) for each in values])
-    steps = np.diff(b)
-    correction = -float(np.sum(steps**2 / 12 * np.diff(variances)))
+    return Rungs(
+        b,
+        np.array([each.mean() for each in values]),
+        np.array([each.var(ddof=1) for each in values]),
+        np.array([_error(each) for each in values]),
+    )
+
+
+def thermodynamic_integration(powers: ArrayLike, log_likelihoods: Sequence[ArrayLike]) -> Evidence:
+    """The area under the means of the same `rungs`, by the corrected trapezium rule."""
+    found = rungs(powers, log_likelihoods)
+    steps, means = np.diff(found.powers), found.means
+    correction = -float(np.sum(steps**2 / 12 * np.diff(found.variances)))
     total = float(np.sum(steps * (means[1:] + means[:-1]) / 2)) + correction
     shares = np.concatenate([steps, [0]]) / 2 + np.concatenate([[0], steps]) / 2
-    errors = np.array([_error(each) for each in values])
-    return Evidence(total, float(np.sqrt(np.sum((shares * errors) ** 2))), correction)
+    return Evidence(total, float(np.sqrt(np.sum((shares * found.errors) ** 2))), correction)
 
 
 def stepping_stones(powers: ArrayLike, log_likelihoods: Sequence[ArrayLike]) -> Evidence:
@@ -92,7 +117,8 @@ def _rungs(powers: ArrayLike, log_likelihoods: Sequence[ArrayLike]) -> tuple[np.
     b = finite(powers, "powers")
     if b.ndim != 1 or len(b) != len(log_likelihoods) or len(b) < 2:
         raise ValueError(
-            f"powers has one number for each of {len(log_likelihoods)} rungs, two or more, not {b.shape}."
+            f"powers has one number for each of log_likelihoods, two or more, but they are {b.shape} "
+            f"and {len(log_likelihoods)}."
         )
     if b[0] != 0 or b[-1] != 1 or np.any(np.diff(b) <= 0):
         raise ValueError(f"powers rise from 0, the prior, to 1, the posterior, not {b.tolist()}.")

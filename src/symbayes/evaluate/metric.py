@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from symbayes.evaluate.statistics import Statistics, kept, summed
+
 Kind = Literal["classes", "reals"]
 Need = Literal["targets", "validation", "reference", "ood", "logits", "draws"]
 Group = Literal["test", "ood", "none"]
@@ -16,7 +18,7 @@ NEEDS: Mapping[Need, str] = {
     "targets": "the true targets",
     "validation": "validation examples",
     "reference": "another run to compare with",
-    "ood": "inputs from elsewhere",
+    "ood": "out-of-distribution inputs",
     "logits": "the network's outputs before they are made probabilities",
     "draws": "several draws",
 }
@@ -60,7 +62,10 @@ class Metric:
         description: one line.
         shown: whether it is in the table if nobody names metrics; "positions" if outputs have any.
         each: of the same arguments, one number for each example (or a part of them), whose mean the metric
-            is, for those that are means.  Intervals are quick with it, and a stream of examples is possible.
+            is, for those that are means.  Intervals are quick with it.
+        of_mean: what is done with that mean at last, such as its root; nothing unless given.
+        statistics: what is kept of examples that come in batches, where the metric is no mean of `each`; of
+            inputs from elsewhere all scores are kept.
         resampled: whether its interval may be found by computing it again and again; no for slow ones.
     """
 
@@ -75,7 +80,23 @@ class Metric:
     description: str
     shown: bool | Literal["positions"] = True
     each: Callable[..., np.ndarray] | None = None
+    of_mean: Callable[[Any], Any] = lambda mean: mean
+    statistics: Statistics | None = None
     resampled: bool = True
+
+    @property
+    def told_of_batches(self) -> Statistics:
+        """How it is told of examples in batches, keeping as little as is possible."""
+        if self.each is not None:
+            return summed(self.each, self.of_mean)
+        if self.statistics is not None:
+            return self.statistics
+        return Statistics(lambda *scores: scores, self.function, added=False)
+
+    @property
+    def told_of_examples(self) -> Statistics:
+        """The same, where a mean keeps one number for each example."""
+        return self.told_of_batches if self.each is None else kept(self.each, self.of_mean)
 
     def of(
         self,

@@ -27,9 +27,16 @@ def mean_distance(
     ``sqrt( mean ( (mean - other mean) / other standard deviation )^2 )``, where the standard deviation is
     that of the mixture: noise and disagreement of the draws together.
     """
+    return float(np.sqrt(np.mean(squared_distances(means, scale, other_means, other_scale))))
+
+
+def squared_distances(
+    means: ArrayLike, scale: ArrayLike | float, other_means: ArrayLike, other_scale: ArrayLike | float
+) -> np.ndarray:
+    """Of each example, the mean squared distance of its outputs' means, in the second's variances: (n,)."""
     (m, _), (other, sigma) = _pair(means, scale, other_means, other_scale)
     variance = (sigma**2).mean(axis=0) + other.var(axis=0)
-    return float(np.sqrt(np.mean((m.mean(axis=0) - other.mean(axis=0)) ** 2 / variance)))
+    return by_example((m.mean(axis=0) - other.mean(axis=0)) ** 2 / variance, m.shape[1])
 
 
 def mixture_total_variation(

@@ -11,22 +11,24 @@ theirs.  Bandwidths ``h`` are geometric from the 5 % quantile (a repeated draw h
 largest of the distances within the reference, and fixed once, so that all sets that are compared with one
 reference can be compared with one another.
 
-Draws of one chain depend on one another: the test permutes whole chains, of which each set has some, all of
-the same length.  Its p-value is exact if chains are independent: the share of all ways (or of random ones,
-and the one at hand) to deal the chains to two sets that gives a discrepancy as large.
+Draws of one chain depend on one another: the test permutes whole chains, of which each set has some.  Its
+p-value is exact if chains are independent and alike: the share of all ways (or of random ones, and the one at
+hand) to deal the chains to two sets that gives a discrepancy as large.  Chains of different length are not
+alike, so longer ones are thinned to the length of the shortest.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from symbayes.evaluate.distances import Distances, distances
+from symbayes.evaluate.distances import Distances, distances, points
+from symbayes.evaluate.inputs import finite
 
 BANDWIDTHS = 10
 LOWEST = 0.05
@@ -67,7 +69,7 @@ def _spaced(values: np.ndarray) -> np.ndarray:
 
 def mmd(x: ArrayLike, y: ArrayLike, kernels: Kernels | None = None) -> float:
     """The unbiased squared estimate between (n, d) and (m, d); without `kernels`, y is the reference."""
-    within = distances(y)
+    within = distances(points(y, "y"))
     kernels = Kernels.of(within) if kernels is None else kernels
     return unbiased(kernels(distances(x)), kernels(within), kernels(distances(x, y)))
 
@@ -98,13 +100,20 @@ class PermutationTest:
 
 
 def chain_test(
-    kernel: ArrayLike, chains: tuple[int, int], permutations: int = PERMUTATIONS, seed: int = 0
+    kernel: ArrayLike,
+    chains: tuple[int, int],
+    permutations: int = PERMUTATIONS,
+    seed: int = 0,
+    lengths: Sequence[int] | None = None,
 ) -> PermutationTest:
     """The test from the kernel of all pairs of draws, those of `chains[0]` chains first, chain by chain.
 
-    Every chain has the same number of draws.  With fewer ways than `permutations`, all are taken.
+    Every chain has the same number of draws, or `lengths` says how many each has.  With fewer ways than
+    `permutations`, all are taken.
     """
-    k, total = np.asarray(kernel, np.float64), sum(chains)
+    k, total = finite(kernel, "kernel"), sum(chains)
+    if k.ndim == 2 and lengths is not None:
+        k = _thinned(k, lengths, total)
     if k.ndim != 2 or k.shape[0] != k.shape[1] or min(chains) < 1 or len(k) % total:
         raise ValueError(f"a kernel of shape {k.shape} is not that of {total} chains of one length.")
     draws = len(k) // total
@@ -121,6 +130,18 @@ def chain_test(
     return PermutationTest(
         float(values[0]), as_large / len(values), len(values), least / ways if every else 1 / len(values)
     )
+
+
+def _thinned(kernel: np.ndarray, lengths: Sequence[int], total: int) -> np.ndarray:
+    """Between evenly spaced draws of every chain, as many as the shortest has, the last among them."""
+    if len(lengths) != total or min(lengths) < 1 or sum(lengths) != len(kernel):
+        raise ValueError(
+            f"lengths are those of {total} chains with {len(kernel)} draws in all, not {list(lengths)}."
+        )
+    most, starts = min(lengths), np.cumsum([0, *lengths[:-1]])
+    spaced = np.arange(1, most + 1)
+    kept = np.concatenate([start + spaced * n // most - 1 for start, n in zip(starts, lengths, strict=True)])
+    return kernel[np.ix_(kept, kept)]
 
 
 def _all(total: int, first: int) -> Iterator[np.ndarray]:

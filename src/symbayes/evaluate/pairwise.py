@@ -6,9 +6,9 @@ which of the two predicts, in nats and averaged over points, is
     I(i, j) = H((p + q) / 2) - (H(p) + H(q)) / 2
 
 the Jensen-Shannon divergence, from 0 to ``ln 2``.  Laurent et al. (2024) look at all pairs of 1,000 networks,
-on inputs like the training data and on inputs from elsewhere, to see whether independent trainings end in the
-same function: how widely the values spread over pairs (their dispersion), and whether pairs that disagree on
-the one disagree on the other (their correlation).
+on inputs like the training data and on out-of-distribution inputs, to see whether independent trainings end
+in the same function: how widely the values spread over pairs (their dispersion), and whether pairs that
+disagree on the one disagree on the other (their correlation).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import entr
 
-from symbayes.evaluate.inputs import ROW_SUM_TOLERANCE, probabilities
+from symbayes.evaluate.inputs import ROW_SUM_TOLERANCE, finite, probabilities
 from symbayes.evaluate.intervals import Interval, percentile_interval
 
 RESAMPLES = 400
@@ -68,16 +68,30 @@ def _summed_on_the_host(p: np.ndarray) -> np.ndarray:
 
 def mean_pairwise_mutual_information(probs: ArrayLike) -> float:
     """The mean over all pairs of draws (draws, n, ..., k); a single draw disagrees with none, 0."""
-    if np.shape(probs)[0] == 1:
-        return 0.0
-    return float(np.mean(pairs_of(pairwise_mutual_information(probs))))
+    total, points = pair_sums(probs)
+    return float(total / points)
+
+
+def pair_sums(probs: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """The same summed over points, and how many points there are."""
+    shape = np.shape(probs)
+    found = pairwise_mutual_information(probs)
+    points = np.array(np.prod(shape[1:-1], dtype=np.int64))
+    mean = np.mean(pairs_of(found)) if shape[0] > 1 else 0.0
+    return np.asarray(mean * points), points
 
 
 def pairs_of(matrix: ArrayLike) -> np.ndarray:
     """The values of all pairs i < j of a symmetric (M, M) array."""
-    values = np.asarray(matrix, np.float64)
+    return _pairs(matrix, "matrix")
+
+
+def _pairs(matrix: ArrayLike, name: str) -> np.ndarray:
+    values = finite(matrix, name)
     if values.ndim != 2 or values.shape[0] != values.shape[1] or len(values) < 2:
-        raise ValueError(f"values of pairs are (M, M) with M at least 2, but have shape {values.shape}.")
+        raise ValueError(
+            f"{name} has the values of pairs, (M, M) with M at least 2, but has shape {values.shape}."
+        )
     return values[np.triu_indices(len(values), 1)]
 
 
@@ -105,9 +119,10 @@ def pair_correlation(first: ArrayLike, second: ArrayLike, seed: int = 0) -> Inte
     Pairs that share a network are not independent: networks are drawn again, and not pairs.  Of a network
     drawn twice, its pair with itself does not count.
     """
+    if _pairs(first, "first").shape != _pairs(second, "second").shape:
+        shapes = f"{np.shape(first)} and {np.shape(second)}"
+        raise ValueError(f"first and second are about the same networks, but have shapes {shapes}.")
     a, b = (np.asarray(values, np.float64) for values in (first, second))
-    if pairs_of(a).shape != pairs_of(b).shape:
-        raise ValueError(f"both arrays are about the same networks, but have shapes {a.shape} and {b.shape}.")
     count, rng = len(a), np.random.default_rng(seed)
     own = 1 - np.eye(count)
     moments = [own, own * a, own * b, own * a * a, own * b * b, own * a * b]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import entr
 
-from symbayes.evaluate.inputs import labelled
+from symbayes.evaluate.inputs import finite, labelled
 from symbayes.evaluate.predictions import SMALLEST_PROBABILITY
 from symbayes.evaluate.regression import mixture_log_density, targeted
 
@@ -26,7 +26,9 @@ def confusion(probs: ArrayLike, y: ArrayLike) -> np.ndarray:
 
 def class_iou(counts: ArrayLike) -> np.ndarray:
     """Of each class the intersection over the union, from `confusion`; nan for one that is nowhere: (k,)."""
-    table = np.asarray(counts)
+    table = finite(counts, "counts")
+    if table.ndim != 2 or table.shape[0] != table.shape[1] or (table < 0).any():
+        raise ValueError(f"counts must be (k, k), none of them negative, but has shape {table.shape}.")
     both = np.diagonal(table)
     union = table.sum(axis=0) + table.sum(axis=1) - both
     return np.where(union > 0, both / np.maximum(union, 1), np.nan)
@@ -34,7 +36,17 @@ def class_iou(counts: ArrayLike) -> np.ndarray:
 
 def mean_iou(probs: ArrayLike, y: ArrayLike) -> float:
     """Mean over classes of intersection over union; classes neither predicted nor there do not count."""
-    return float(np.nanmean(class_iou(confusion(probs, y))))
+    return iou_of(*counted(probs, y))
+
+
+def counted(probs: ArrayLike, y: ArrayLike) -> tuple[np.ndarray]:
+    """The table of `confusion`, which adds up over examples."""
+    return (confusion(probs, y),)
+
+
+def iou_of(counts: np.ndarray) -> float:
+    """From `confusion`."""
+    return float(np.nanmean(class_iou(counts)))
 
 
 @dataclass(frozen=True)
@@ -54,7 +66,7 @@ def class_maps(probs: ArrayLike, y: ArrayLike) -> ClassMaps:
     of_label = p[np.arange(len(labels)), labels]
 
     def over_examples(each: np.ndarray) -> np.ndarray:
-        return each.reshape(shape).mean(axis=0)
+        return np.asarray(each.reshape(shape).mean(axis=0))
 
     return ClassMaps(
         over_examples(p.argmax(axis=1) == labels),
@@ -76,4 +88,5 @@ def real_maps(means: ArrayLike, scale: ArrayLike | float, y: ArrayLike) -> RealM
     """Where real targets are predicted well, from an equal mixture of normals (s, n, ..., d)."""
     m, sigma, target = targeted(means, scale, y)
     squares = (m.mean(axis=0) - target) ** 2
-    return RealMaps(np.sqrt(squares.mean(axis=(0, -1))), -mixture_log_density(m, sigma, target).mean(axis=0))
+    losses = -mixture_log_density(m, sigma, target)
+    return RealMaps(np.asarray(np.sqrt(squares.mean(axis=(0, -1)))), np.asarray(losses.mean(axis=0)))

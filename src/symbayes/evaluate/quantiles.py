@@ -45,9 +45,20 @@ def crps_losses(means: ArrayLike, scale: ArrayLike | float, y: ArrayLike) -> np.
 
 def quantile_error(means: ArrayLike, scale: ArrayLike | float, y: ArrayLike) -> float:
     """``mean_q | share of targets below the q-quantile - q |`` over q = 1 %, ..., 99 %."""
+    return quantile_error_of(*below_quantiles(means, scale, y))
+
+
+def below_quantiles(
+    means: ArrayLike, scale: ArrayLike | float, y: ArrayLike
+) -> tuple[np.ndarray, np.ndarray]:
+    """How many targets are below each quantile of `LEVELS`, and how many there are in all."""
     below = mixture_cdf(means, scale, y).reshape(-1)
-    met = np.searchsorted(np.sort(below), LEVELS, side="right") / len(below)
-    return float(np.mean(np.abs(met - LEVELS)))
+    return np.searchsorted(np.sort(below), LEVELS, side="right"), np.array(len(below))
+
+
+def quantile_error_of(below: np.ndarray, count: np.ndarray) -> float:
+    """From `below_quantiles`."""
+    return float(np.mean(np.abs(below / count - LEVELS)))
 
 
 def pit_histogram(

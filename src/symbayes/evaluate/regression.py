@@ -29,10 +29,17 @@ BISECTIONS = 60
 
 def rmse(mean: ArrayLike, y: ArrayLike) -> float:
     """Root of the mean squared error over all entries; `mean` and `y` have the same shape."""
+    return float(np.sqrt(np.mean(squared_errors(mean, y))))
+
+
+def squared_errors(mean: ArrayLike, y: ArrayLike) -> np.ndarray:
+    """Of each example, the mean squared error of its entries: (n,)."""
     predicted, target = finite(mean, "mean"), finite(y, "y")
-    if predicted.shape != target.shape:
-        raise ValueError(f"mean and y must have one shape, but have {predicted.shape} and {target.shape}.")
-    return float(np.sqrt(np.mean((predicted - target) ** 2)))
+    if predicted.shape != target.shape or predicted.ndim == 0:
+        raise ValueError(
+            f"mean and y must have one shape (n, ...), but have {predicted.shape} and {target.shape}."
+        )
+    return by_example((predicted - target) ** 2, len(target))
 
 
 def mixture_log_density(means: ArrayLike, scale: ArrayLike | float, y: ArrayLike) -> np.ndarray:

@@ -56,25 +56,43 @@ def risk_coverage(doubt: ArrayLike, losses: ArrayLike) -> RiskCoverage:
 
 def risk_coverage_of(probs: ArrayLike, y: ArrayLike) -> RiskCoverage:
     """The curve of errors, by one minus the largest probability as the doubt."""
-    confidence, hit = top_label(probs, y)
+    return _curve(*top_label(probs, y))
+
+
+def _curve(confidence: np.ndarray, hit: np.ndarray) -> RiskCoverage:
     return risk_coverage(1 - confidence, ~hit)
 
 
 def aurc(probs: ArrayLike, y: ArrayLike) -> float:
     """Mean over all coverages of the share of errors among the points kept."""
-    return float(np.mean(risk_coverage_of(probs, y).risk))
+    return aurc_of(*top_label(probs, y))
+
+
+def aurc_of(confidence: np.ndarray, hit: np.ndarray) -> float:
+    """The same of confidences and hits (points,)."""
+    return float(np.mean(_curve(confidence, hit).risk))
 
 
 def augrc(probs: ArrayLike, y: ArrayLike) -> float:
     """Mean over all coverages of the share of points that are kept and wrong, by the trapezoidal rule."""
-    risk = risk_coverage_of(probs, y).generalised
+    return augrc_of(*top_label(probs, y))
+
+
+def augrc_of(confidence: np.ndarray, hit: np.ndarray) -> float:
+    """The same of confidences and hits (points,)."""
+    risk = _curve(confidence, hit).generalised
     return float(np.mean(risk) - risk[-1] / (2 * len(risk)))
 
 
 def coverage_at_risk(probs: ArrayLike, y: ArrayLike, risk: float = RISK) -> float:
     """The largest share of points that can be kept by a threshold with at most a share `risk` of errors."""
+    return coverage_at_risk_of(*top_label(probs, y), risk)
+
+
+def coverage_at_risk_of(confidence: np.ndarray, hit: np.ndarray, risk: float = RISK) -> float:
+    """The same of confidences and hits (points,)."""
     if not 0 <= risk <= 1:
         raise ValueError(f"risk is a share from 0 to 1, not {risk}.")
-    curve = risk_coverage_of(probs, y)
+    curve = _curve(confidence, hit)
     allowed = curve.last & (curve.risk <= risk + 1e-12)
     return float(curve.coverage[allowed].max(initial=0.0))

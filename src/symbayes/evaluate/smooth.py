@@ -26,11 +26,21 @@ HALVINGS = 20
 
 def smooth_ece(probs: ArrayLike, y: ArrayLike) -> float:
     """The smooth ECE of the top label, to about 2e-4."""
-    from scipy.fft import dct, idct  # takes a while to import
+    return smooth_ece_of(*residuals(probs, y))
 
+
+def residuals(probs: ArrayLike, y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """Of each part of [0, 1] the summed residuals of its points, and how many points there are in all."""
     confidence, hit = top_label(probs, y)
     cell = np.minimum((confidence * CELLS).astype(int), CELLS - 1)
-    residual = np.bincount(cell, hit - confidence, minlength=CELLS) / len(hit)
+    return np.bincount(cell, hit - confidence, minlength=CELLS), np.array(len(hit))
+
+
+def smooth_ece_of(sums: np.ndarray, count: np.ndarray) -> float:
+    """From `residuals`."""
+    from scipy.fft import dct, idct  # takes a while to import
+
+    residual = sums / count
     if np.abs(residual).max() < np.finfo(np.float64).eps:
         return 0.0
     waves, frequency = np.asarray(dct(residual)), np.pi * np.arange(CELLS)

@@ -9,6 +9,12 @@ has mean zero under ``p`` in either argument, so the mean over pairs of draws, t
 zero for draws of ``p`` (Liu et al. 2016; Gorham and Mackey 2017 say why this kernel).  A constant of
 normalisation does not matter, and no reference run is needed: that of a reference stands beside it as the
 ceiling.
+
+Of functions: with a kernel ``k(g(x), g(y))`` of what networks predict, ``g``, instead of their weights, the
+same sum has mean zero under ``p``, the gradients of k being ``J(x)' grad k`` by the Jacobian ``J`` of ``g``.
+It asks whether draws of ``p`` would have these functions at these slopes of the density; weights that make no
+difference to the functions do not blur it.  First derivatives of ``g`` are enough, so that networks with
+kinks (ReLU) are served, since ``k(g(x), g(y))`` is continuous.
 """
 
 from __future__ import annotations
@@ -31,9 +37,7 @@ def stein_kernel(x: ArrayLike, scores: ArrayLike, bandwidth: float | None = None
     norms = np.diag(gram)
     squared = np.maximum(norms[:, None] + norms - 2 * gram, 0)
     np.fill_diagonal(squared, 0)
-    h2 = float(np.median(squared[np.triu_indices(len(w), 1)])) if bandwidth is None else bandwidth**2
-    if h2 <= 0:
-        raise ValueError("draws must differ, or the bandwidth be given and positive.")
+    h2 = _squared_bandwidth(squared, bandwidth)
     base = 1 + squared / h2
     cross = s @ w.T  # <s_i, w_j>
     own = np.diag(cross)
@@ -46,7 +50,56 @@ def stein_kernel(x: ArrayLike, scores: ArrayLike, bandwidth: float | None = None
     )
 
 
+def function_stein_kernel(
+    values: ArrayLike, jacobians: ArrayLike, scores: ArrayLike, bandwidth: float | None = None
+) -> np.ndarray:
+    """u of all pairs of draws by what they predict: values (n, r), Jacobians (n, r, d) and scores (n, d).
+
+    The bandwidth is the median distance of the values unless given.
+    """
+    g, j, s = finite(values, "values"), finite(jacobians, "jacobians"), finite(scores, "scores")
+    n, d = len(g), s.shape[-1]
+    if g.ndim != 2 or n < 2 or s.ndim != 2 or len(s) != n or j.shape != (n, g.shape[1], d):
+        raise ValueError(
+            "values (n, r), jacobians (n, r, d) and scores (n, d) are of the same two draws or more, "
+            f"not {g.shape}, {j.shape} and {s.shape}."
+        )
+    apart = g[:, None] - g[None]
+    squared = np.sum(apart**2, axis=-1)
+    h2 = _squared_bandwidth(squared, bandwidth)
+    base = 1 + squared / h2
+    moved = np.einsum("ird,jd->ijr", j, s, optimize=True)  # how g of draw i moves along the score of draw j
+    toward = np.sum(apart * (moved.transpose(1, 0, 2) - moved), axis=-1)
+    flat = j.reshape(-1, d)
+    tangent = (flat @ flat.T).reshape(n, g.shape[1], n, g.shape[1])
+    bent = np.einsum("ija,iajb,ijb->ij", apart, tangent, apart, optimize=True)
+    return (
+        (s @ s.T) * base**-0.5
+        + toward * base**-1.5 / h2
+        + np.einsum("iaja->ij", tangent) * base**-1.5 / h2
+        - 3 * bent * base**-2.5 / h2**2
+    )
+
+
+def function_ksd(
+    values: ArrayLike, jacobians: ArrayLike, scores: ArrayLike, bandwidth: float | None = None
+) -> float:
+    """The squared discrepancy of functions: the mean of `function_stein_kernel` over pairs i != j."""
+    return _mean_of_others(function_stein_kernel(values, jacobians, scores, bandwidth))
+
+
 def ksd(x: ArrayLike, scores: ArrayLike, bandwidth: float | None = None) -> float:
     """The squared discrepancy of draws (n, d), unbiased for independent ones: the mean over pairs i != j."""
-    u = stein_kernel(x, scores, bandwidth)
+    return _mean_of_others(stein_kernel(x, scores, bandwidth))
+
+
+def _squared_bandwidth(squared: np.ndarray, bandwidth: float | None) -> float:
+    above = squared[np.triu_indices(len(squared), 1)]
+    h2 = float(np.median(above)) if bandwidth is None else bandwidth**2
+    if h2 <= 0:
+        raise ValueError("draws must differ, or the bandwidth be given and positive.")
+    return h2
+
+
+def _mean_of_others(u: np.ndarray) -> float:
     return float((u.sum() - np.trace(u)) / (len(u) * (len(u) - 1)))

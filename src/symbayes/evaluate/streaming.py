@@ -47,7 +47,7 @@ class RunningPredictive:
 
     def update(self, block: ArrayLike) -> "RunningPredictive":
         """Take in a block of draws (..., n, ..., k), all leading axes being draws; it may hold none."""
-        p = _draws(probabilities(block, "block"), self.probs.shape)
+        p = _draws(probabilities(block, "block", may_be_empty=True), self.probs.shape)
         if len(p) == 0:
             return self
         count = self.count + len(p)

@@ -93,4 +93,12 @@ def disagreements(probs: ArrayLike) -> np.ndarray:
 
 def root_mean_square(sd: ArrayLike) -> float:
     """Standard deviations as one number: the root of their mean square."""
-    return float(np.sqrt(np.mean(finite(sd, "sd") ** 2)))
+    return float(np.sqrt(np.mean(mean_squares(sd))))
+
+
+def mean_squares(sd: ArrayLike) -> np.ndarray:
+    """Of each example, the mean square of its standard deviations (n, ...): (n,)."""
+    values = finite(sd, "sd")
+    if values.ndim == 0 or (values < 0).any():
+        raise ValueError("sd must hold standard deviations of shape (n, ...), none of them negative.")
+    return by_example(values**2, len(values))

@@ -25,7 +25,7 @@ def sliced_wasserstein(
     first, second = points(x, "x"), points(y, "y")
     if first.shape != second.shape:
         raise ValueError(
-            f"sets are compared at equal sizes, not {first.shape} and {second.shape}: thin the larger."
+            f"x and y are compared at equal sizes, not {first.shape} and {second.shape}: thin the larger."
         )
     if order < 1 or directions < 1:
         raise ValueError(f"order and directions are at least 1, not {order} and {directions}.")

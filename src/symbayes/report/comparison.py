@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from symbayes.analyse import Comparison
-from symbayes.analyse.comparison import CEILING
+from symbayes.analyse.comparison import CEILING, CEILING_ROW
 from symbayes.evaluate import Metric
 from symbayes.report.contents import Table
 from symbayes.report.words import listed
@@ -12,8 +12,9 @@ from symbayes.report.words import listed
 def comparison_table(comparison: Comparison) -> Table:
     """A row for every run; below it what the columns mean."""
     told = comparison.told
-    ceiling = {"ceiling": CEILING} if any(name.startswith("ceiling: ") for name in comparison.rows) else {}
+    ceiling = {"ceiling": CEILING} if any(name.startswith(CEILING_ROW) for name in comparison.rows) else {}
     margin = {"±": "half of the 95% interval over test examples"} if comparison.margins else {}
+    untold = {"–": f"not told: {comparison.untold}"} if comparison.untold else {}
     return Table(
         columns=["run", *comparison.columns],
         rows=[
@@ -24,19 +25,25 @@ def comparison_table(comparison: Comparison) -> Table:
         formats={metric.name: metric.format for metric in told},
         best={name: runs for name, runs in comparison.best.items() if name in comparison.columns},
         margins=comparison.margins,
-        notes={metric.name: metric.description for metric in told} | ceiling | margin,
+        notes={base_name(metric.name): metric.description for metric in told} | ceiling | margin | untold,
     )
+
+
+def base_name(column: str) -> str:
+    """The name of a metric without the place in brackets where it is told."""
+    return column.partition(" (")[0]
 
 
 def good(metrics: list[Metric]) -> str:
     """Which way is better, in words: high accuracy, low NLL and ECE, and a coverage near 90%."""
-    ways = {way: [metric.name for metric in metrics if metric.better == way] for way in ("higher", "lower")}
+    named = {base_name(metric.name): metric for metric in metrics}
+    ways = {way: [name for name, one in named.items() if one.better == way] for way in ("higher", "lower")}
     parts = [
         f"{word} {listed(ways[way])}" for way, word in (("higher", "high"), ("lower", "low")) if ways[way]
     ]
     parts += [
-        f"a {metric.name} near {metric.better:{metric.format.replace('.1', '.0')}}"
-        for metric in metrics
+        f"a {name} near {metric.better:{metric.format.replace('.1', '.0')}}"
+        for name, metric in named.items()
         if isinstance(metric.better, float)
     ]
     return listed(parts)

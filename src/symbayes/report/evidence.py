@@ -1,12 +1,19 @@
-"""Tables of runs as models of their data."""
+"""Runs as models of their data: tables, the ladder as a picture, and the page."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from symbayes.analyse.evidence import Models
-from symbayes.report.contents import Table
+from symbayes.engine import Opened
+from symbayes.evaluate import Rungs
+from symbayes.evaluate.evidence import POWER
+from symbayes.report import figures, page
+from symbayes.report.contents import Figure, Section, Table
+from symbayes.report.provenance import provenance
 
 NOTES = {
     "elpd": "expected log predictive density, summed over training points, in nats; higher is better",
@@ -37,6 +44,63 @@ def model_tables(found: Models) -> list[Table]:
         )
         made.append(Table(columns, rows, caption, dict.fromkeys(columns[1:], ",.1f")))
     return made
+
+
+def ladder_figure(rungs: Rungs) -> Figure:
+    """The mean log likelihood of each rung; logarithmic where all are negative, as those of classes are."""
+    falling = bool((rungs.means < 0).all())
+    caption = (
+        "Mean over draws with the likelihood to a power, from the prior (0) to the posterior (1). Rungs are "
+        f"dense towards the prior, so the powers are drawn as their root of order {POWER}. The log evidence "
+        "is the area under this curve over the powers themselves; a curve with a corner asks for more rungs."
+    )
+    return figures.curves(
+        {"mean over draws": (rungs.powers ** (1 / POWER), -rungs.means if falling else rungs.means)},
+        f"power of the likelihood, its root of order {POWER}",
+        "minus log likelihood (nats)" if falling else "log likelihood (nats)",
+        "The log likelihood along the ladder",
+        caption,
+        log_y=falling,
+    )
+
+
+def estimates_figure(found: Models) -> Figure:
+    """Every estimate as it is, and with what the copies of a mode add."""
+    series = {
+        "as it is": {one.of: one.value for one in found.estimates},
+        "with all copies of a mode": {
+            one.of: one.corrected for one in found.estimates if one.copies is not None
+        },
+    }
+    caption = (
+        "An estimate at one mode counts one of its copies; with the log number of copies added it can be "
+        "compared with a ladder, which counts them all. The copies are taken to overlap hardly at all."
+    )
+    told = {name: values for name, values in series.items() if values}
+    return figures.dots(told, "log evidence (nats)", "Estimates of the log evidence", caption)
+
+
+def models_section(found: Models) -> Section:
+    """All that is known of runs as models."""
+    drawn: list[Table | Figure] = [] if found.rungs is None else [ladder_figure(found.rungs)]
+    drawn += [estimates_figure(found)] if found.estimates else []
+    lead = (
+        "What a run predicts of a training point that is left out says how well its model predicts; the log "
+        "evidence says how probable the training data are under the model and its prior. Higher is better in "
+        "both, and a difference of one nat is a factor of e."
+    )
+    return Section("Which model?", lead, [*model_tables(found), *drawn])
+
+
+def write_models(found: Models, runs: Mapping[str, Opened], path: Path) -> Path:
+    """Write the page; gives its path."""
+    parts = [f"{one.of}: {one.corrected:,.1f} nats" for one in found.estimates]
+    told = (
+        f"Log evidence, all copies counted: {'; '.join(parts)}." if parts else "No estimate of the evidence."
+    )
+    section = models_section(found)
+    page.write(path, page.render(f"{', '.join(runs)} as models", told, [section], provenance(runs)))
+    return path
 
 
 def _power(log: float) -> str:

@@ -11,7 +11,7 @@ from symbayes.analyse.landscape import Landscape
 from symbayes.engine import Opened
 from symbayes.report import figures, page
 from symbayes.report.contents import Figure, Section, Table
-from symbayes.report.runs import provenance
+from symbayes.report.provenance import provenance
 
 
 def landscape_tables(found: Landscape) -> list[Table]:

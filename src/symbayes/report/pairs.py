@@ -9,7 +9,7 @@ from typing import Any
 from symbayes.analyse.pairs import FORMS, Pair
 from symbayes.report import figures, page
 from symbayes.report.contents import Figure, Section, Table
-from symbayes.report.runs import provenance
+from symbayes.report.provenance import provenance
 
 
 def pair_tables(pair: Pair) -> list[Table]:

@@ -6,19 +6,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from symbayes import evaluate
 from symbayes.analyse.quality import Apart, Quality
 from symbayes.engine import Opened
 from symbayes.report import page
 from symbayes.report.contents import Section, Table
-from symbayes.report.runs import provenance
+from symbayes.report.provenance import provenance
 
 COLUMNS = ("MMD²", "floor", "p", "sliced W₂", "floor W₂")
 FORMATS = {"MMD²": ".4f", "floor": ".4f", "p": ".3f", "sliced W₂": ".4g", "floor W₂": ".4g"}
 NOTES = {
     "MMD²": "unbiased squared maximum mean discrepancy from one half of the reference; it may be below zero",
     "floor": "the same between the two halves of the reference, at the same number of draws",
-    "p": "share of ways to deal the chains to two sets that are as far apart; missing where chains differ in "
-    "length",
+    "p": "share of ways to deal the chains to two sets that are as far apart, longer chains thinned to the "
+    "shortest; missing where that leaves one draw",
 }
 
 
@@ -31,13 +32,30 @@ def quality_tables(found: Quality) -> list[Table]:
         rows.append(_row("functions", found.functions))
     caption = f"How far {found.draws:,} draws of the run are from {found.draws:,} of the reference."
     made = [Table(["weights of", *COLUMNS], rows, caption + _least(found), FORMATS, notes=NOTES)]
+    if found.closeness:
+        formats = {name: evaluate.FORMATS[name] for name in found.closeness}
+        made.append(
+            Table(
+                ["predictions of", *found.closeness],
+                [
+                    [words, *(pair[number] for pair in found.closeness.values())]
+                    for number, words in enumerate(("the run", "the reference (ceiling)"))
+                ],
+                "Mean predictions beside those of one half of the reference; the ceiling is its other half.",
+                formats,
+            )
+        )
     if found.stein:
         made.append(
             Table(
-                ["draws of", "KSD²"],
-                [["the run", found.stein["run"]], ["the reference (ceiling)", found.stein["reference"]]],
-                "Squared kernel Stein discrepancy from the posterior's density, near zero for its draws.",
-                {"KSD²": ".4g"},
+                ["draws of", *(f"KSD² of {of}" for of in found.stein)],
+                [
+                    [words, *(one[name] for one in found.stein.values())]
+                    for name, words in (("run", "the run"), ("reference", "the reference (ceiling)"))
+                ],
+                "Squared kernel Stein discrepancy from the posterior's density, near zero for its draws; it "
+                "needs no draws of the reference.",
+                {f"KSD² of {of}": ".4g" for of in found.stein},
             )
         )
     if found.units:
@@ -64,17 +82,22 @@ def _least(found: Quality) -> str:
     )
 
 
+def quality_section(name: str, reference: str, found: Quality) -> Section:
+    """The part of a page about one run."""
+    return Section(
+        f"Distance of {name} from {reference}",
+        "A run that draws from the posterior is as far from one half of the reference as the other half is. "
+        "Raw weights count copies of one network as different; canonical ones do not.",
+        quality_tables(found),
+    )
+
+
 def write_quality(found: Quality, runs: Mapping[str, Opened], path: Path) -> Path:
     """Write the page; gives its path."""
     names = list(runs)
     last = {form: list(rows.values())[-1] for form, rows in found.weights.items()}
     told = "; ".join(f"{form} {one.mmd:.4f} (floor {one.floor:.4f})" for form, one in last.items())
     summary = f"Squared discrepancy of all weights of {names[0]} from those of {names[1]}: {told}."
-    section = Section(
-        "Posterior quality",
-        "A run that draws from the posterior is as far from one half of the reference as the other half is. "
-        "Raw weights count copies of one network as different; canonical ones do not.",
-        quality_tables(found),
-    )
+    section = quality_section(names[0], names[1], found)
     page.write(path, page.render(f"{names[0]} and {names[1]}", summary, [section], provenance(runs)))
     return path

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import functools
 import html
-import platform
-import shlex
-import sys
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-import jax
 import numpy as np
+from numpy.typing import ArrayLike
 
 from symbayes.analyse import Comparison
 from symbayes.analyse.bounds import Bounds
@@ -32,9 +27,11 @@ from symbayes.posterior import Predictive
 from symbayes.report import figures, page, symmetry
 from symbayes.report.comparison import comparison_table, good
 from symbayes.report.contents import Figure, Section, Table
+from symbayes.report.further import further_sections, require_parts
 from symbayes.report.numbers import json_text
 from symbayes.report.predictions import detection_sections, pair_figures, prediction_sections
-from symbayes.specs import installed_versions, require, require_kind
+from symbayes.report.provenance import provenance
+from symbayes.specs import Record, require, require_kind
 
 
 @dataclass(frozen=True)
@@ -49,6 +46,7 @@ class Report:
     bounds: Bounds = field(default_factory=Bounds)
     tell: Tell = silent
     symmetries: Sequence[str] | None = None
+    also: Sequence[str] = ()
 
     @classmethod
     def of(
@@ -60,10 +58,11 @@ class Report:
         tell: Tell = silent,
         *,
         metrics: Sequence[str] | None = None,
-        ood: Any = None,
+        ood: ArrayLike | Mapping[str, ArrayLike] | None = None,
         shift: str | Sequence[str] | None = None,
         recalibrate: str | None = None,
         symmetries: Sequence[str] | None = None,
+        also: Sequence[str] = (),
     ) -> Report:
         """Open the runs (folders, or draws in memory) and predict; the first is the reference unless told.
 
@@ -71,8 +70,10 @@ class Report:
 
         `bounds` limit the work on symmetry; `tell` is told what is being done.  `metrics` names the columns
         of the comparison; `ood`, `shift` and `recalibrate` are those of `compare`.  `symmetries` names the
-        runs whose symmetries are looked into, by default all.
+        runs whose symmetries are looked into, by default all.  `also` names parts that take longer: quality,
+        the distances from the reference, and landscape.
         """
+        require_parts(also)
         require_kind("the data", data, "train", "test", example="data.load('digits')")
         runs = opened_by_name(sources)
         require(len(runs) > 0, "a report is about at least one run")
@@ -88,7 +89,7 @@ class Report:
             judged[name] = places.judge(run)
         y = np.asarray(data.test.y)
         comparison = compare_predictives(judged, reference, y, data.target_scaling, metrics=metrics)
-        return cls(runs, reference, data, judged, comparison, bounds or Bounds(), tell, symmetries)
+        return cls(runs, reference, data, judged, comparison, bounds or Bounds(), tell, symmetries, also)
 
     @property
     def predictives(self) -> dict[str, Predictive]:
@@ -125,10 +126,11 @@ class Report:
     def sections(self) -> list[Section]:
         made = [self._comparison(), *self._mixing()]
         made += [symmetry.section(name, findings) for name, findings in self.symmetry.items()]
+        made += further_sections(self.also, self.runs, self.reference, self.data, self.bounds, self.tell)
         made += detection_sections(self.judged, self.reference)
         return made + prediction_sections(self.predictives, self.reference, self.data)
 
-    def numbers(self, symmetry: bool = True) -> dict[str, Any]:
+    def numbers(self, symmetry: bool = True) -> Record:
         """All results without figures, for JSON; the part about symmetry takes the longest."""
         findings = self.symmetry if symmetry else {}
         return {
@@ -181,7 +183,7 @@ class Report:
         lead = "Every run on the same test examples, draws averaged."
         told = [metric for metric in self.comparison.told if metric.better is not None]
         if told:
-            lead += f" Look for {good(told)}; shaded is the best, and what is not told from it."
+            lead += f" Look for {good(told)}. Shaded are the best run and those not significantly different."
         return Section("Side by side", lead, items)
 
     def _mixing(self) -> list[Section]:
@@ -262,17 +264,6 @@ def _traces(name: str, run: Opened) -> list[Figure]:
         "and one that jumps for a smaller learning rate."
     )
     return [figures.curves(series, "share of the training (%)", "loss per example (nats)", title, caption)]
-
-
-def provenance(runs: Mapping[str, Opened]) -> dict[str, str]:
-    """Where the page comes from."""
-    return {
-        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
-        "versions": ", ".join(f"{name} {number}" for name, number in installed_versions().items()),
-        "hardware": f"{jax.device_count()} x {jax.devices()[0].device_kind}, {platform.machine()}",
-        "made": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
-        **{f"run {name}": str(run.path) for name, run in runs.items() if run.path},
-    }
 
 
 def _require_trained_on(run: Opened, data: Dataset) -> None:

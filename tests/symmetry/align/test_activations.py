@@ -37,9 +37,8 @@ def test_what_was_planted_is_found_from_one_start(name):
     wanted = trees.flatten(network.draw(0))
     for path, leaf in trees.flatten(found.draws).items():
         np.testing.assert_allclose(leaf, np.broadcast_to(wanted[path], leaf.shape), rtol=0.25, atol=0.1)
-    for n in range(len(leaf)):
-        before, after = (network.apply(trees.index(draws, n), network.x) for draws in (raw, found.draws))
-        np.testing.assert_allclose(after, before, rtol=1e-4, atol=1e-5)
+    before, after = (network.each(draws, network.x) for draws in (raw, found.draws))
+    np.testing.assert_allclose(after, before, rtol=1e-4, atol=1e-5)
     assert found.objective[1] >= found.objective[0]
     said = {note.removeprefix("no activation shows the ").split(":")[0] for note in found.notes}
     assert said == UNSEEN.get(name, set())

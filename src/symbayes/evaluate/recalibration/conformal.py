@@ -23,9 +23,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from symbayes.evaluate.inputs import by_example, finite, labelled, predictive
-from symbayes.evaluate.regression import LEVEL, mixture_quantile, require_level
+from symbayes.evaluate.regression import LEVEL, mixture, mixture_quantile, require_level
 
 Form = Literal["threshold", "APS", "RAPS"]
+HELD_OUT = ("held_out", "held_out_y")
 WEIGHT, FREE = 0.01, 5
 """What RAPS adds for each rank beyond so many."""
 
@@ -53,15 +54,21 @@ class ConformalSets:
         """From mean probabilities (n, ..., k) at validation inputs, and their labels (n, ...)."""
         if form not in get_args(Form):
             raise ValueError(f"form is one of {', '.join(get_args(Form))}, not {form!r}.")
-        p, labels = labelled(probs, y)
-        own = _scores(p, form)[np.arange(len(labels)), labels]
-        return cls(form, level, conformal_quantile(own, level))
+        return _fitted(probs, y, level, form, ("probs", "y"))
 
     def sets(self, probs: ArrayLike) -> np.ndarray:
         """Which classes are in the set of each point: true or false, in the shape (n, ..., k)."""
         p = predictive(probs)
         inside = _scores(p, self.form) <= self.threshold
         return inside | (np.arange(p.shape[-1]) == p.argmax(axis=-1)[..., None])
+
+
+def _fitted(
+    probs: ArrayLike, y: ArrayLike, level: float, form: Form, names: tuple[str, str]
+) -> ConformalSets:
+    p, labels = labelled(probs, y, names)
+    own = _scores(p, form)[np.arange(len(labels)), labels]
+    return ConformalSets(form, level, conformal_quantile(own, level))
 
 
 @dataclass(frozen=True)
@@ -82,6 +89,8 @@ class ConformalIntervals:
     def apply(self, lower: ArrayLike, upper: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Both ends, moved; where they would cross, both are in the middle."""
         low, high = finite(lower, "lower"), finite(upper, "upper")
+        if low.shape != high.shape:
+            raise ValueError(f"lower and upper must have one shape, but have {low.shape} and {high.shape}.")
         middle = (low + high) / 2
         return np.minimum(low - self.margin, middle), np.maximum(high + self.margin, middle)
 
@@ -112,7 +121,7 @@ def sets_cover(
     form: Form, probs: ArrayLike, y: ArrayLike, held_out: ArrayLike, held_out_y: ArrayLike
 ) -> np.ndarray:
     """Of each example, the share of its points whose 90 % set holds the label: (n,)."""
-    inside = ConformalSets.fit(held_out, held_out_y, form=form).sets(probs)
+    inside = _fitted(held_out, held_out_y, LEVEL, form, HELD_OUT).sets(probs)
     _, labels = labelled(probs, y)
     flat = inside.reshape(len(labels), -1)
     return by_example(flat[np.arange(len(labels)), labels], len(inside))
@@ -120,19 +129,27 @@ def sets_cover(
 
 def set_sizes(form: Form, probs: ArrayLike, held_out: ArrayLike, held_out_y: ArrayLike) -> np.ndarray:
     """Of each example, the mean number of classes in the 90 % sets of its points: (n,)."""
-    inside = ConformalSets.fit(held_out, held_out_y, form=form).sets(probs)
+    inside = _fitted(held_out, held_out_y, LEVEL, form, HELD_OUT).sets(probs)
     return by_example(inside.sum(axis=-1), len(inside))
 
 
-def _central(means: ArrayLike, scale: ArrayLike | float) -> tuple[np.ndarray, np.ndarray]:
-    return mixture_quantile(means, scale, (1 - LEVEL) / 2), mixture_quantile(means, scale, (1 + LEVEL) / 2)
+def _central(
+    means: ArrayLike, scale: ArrayLike | float, names: tuple[str, str] = ("means", "scale")
+) -> tuple[np.ndarray, np.ndarray]:
+    m, sigma = mixture(means, scale, names)
+    return mixture_quantile(m, sigma, (1 - LEVEL) / 2), mixture_quantile(m, sigma, (1 + LEVEL) / 2)
 
 
 def _widened(
     means: ArrayLike, scale: ArrayLike, held_out: ArrayLike, held_out_scale: ArrayLike, held_out_y: ArrayLike
 ) -> tuple[np.ndarray, np.ndarray]:
-    fitted = ConformalIntervals.fit(*_central(held_out, held_out_scale), held_out_y)
-    return fitted.apply(*_central(means, scale))
+    ends = _central(held_out, held_out_scale, ("held_out", "held_out_scale"))
+    target = finite(held_out_y, "held_out_y")
+    if target.shape != ends[0].shape:
+        raise ValueError(
+            f"held_out_y must have shape {ends[0].shape} to match held_out, but has shape {target.shape}."
+        )
+    return ConformalIntervals.fit(*ends, target).apply(*_central(means, scale))
 
 
 def intervals_cover(

@@ -1,14 +1,34 @@
 """Rows of the table: whether stated probabilities of classes are met."""
 
-from symbayes.evaluate.calibration import ace, classwise_ace, debiased_ce, ece
-from symbayes.evaluate.decomposition import brier_reliability, brier_resolution, brier_uncertainty
+from symbayes.evaluate.calibration import (
+    ace,
+    bin_sums,
+    classwise_ace,
+    classwise_gap,
+    debiased_ce,
+    debiased_gap,
+    diagram,
+    ece,
+    equal_mass_gap,
+    top_label,
+)
+from symbayes.evaluate.decomposition import (
+    brier_reliability,
+    brier_resolution,
+    brier_uncertainty,
+    class_sums,
+    parts_of,
+)
+from symbayes.evaluate.inputs import labelled
 from symbayes.evaluate.metric import CLASSES, Metric
-from symbayes.evaluate.smooth import smooth_ece
+from symbayes.evaluate.smooth import residuals, smooth_ece, smooth_ece_of
+from symbayes.evaluate.statistics import Statistics
 
 CALIBRATION: tuple[Metric, ...] = (
     Metric(
         name="ECE",
         function=ece,
+        statistics=Statistics(bin_sums, lambda *sums: diagram(*sums).ece),
         kinds=CLASSES,
         takes=("mean",),
         needs=("targets",),
@@ -20,6 +40,7 @@ CALIBRATION: tuple[Metric, ...] = (
     Metric(
         name="ACE",
         function=ace,
+        statistics=Statistics(top_label, equal_mass_gap, added=False),
         kinds=CLASSES,
         takes=("mean",),
         needs=("targets",),
@@ -32,6 +53,7 @@ CALIBRATION: tuple[Metric, ...] = (
     Metric(
         name="classwise-ACE",
         function=classwise_ace,
+        statistics=Statistics(labelled, classwise_gap, added=False),
         kinds=CLASSES,
         takes=("mean",),
         needs=("targets",),
@@ -44,6 +66,7 @@ CALIBRATION: tuple[Metric, ...] = (
     Metric(
         name="debiased-CE",
         function=debiased_ce,
+        statistics=Statistics(top_label, debiased_gap, added=False),
         kinds=CLASSES,
         takes=("mean",),
         needs=("targets",),
@@ -56,6 +79,7 @@ CALIBRATION: tuple[Metric, ...] = (
     Metric(
         name="smooth-ECE",
         function=smooth_ece,
+        statistics=Statistics(residuals, smooth_ece_of),
         kinds=CLASSES,
         takes=("mean",),
         needs=("targets",),
@@ -68,6 +92,7 @@ CALIBRATION: tuple[Metric, ...] = (
     Metric(
         name="Brier-reliability",
         function=brier_reliability,
+        statistics=Statistics(class_sums, lambda *sums: parts_of(*sums).reliability),
         kinds=CLASSES,
         takes=("mean",),
         needs=("targets",),
@@ -80,6 +105,7 @@ CALIBRATION: tuple[Metric, ...] = (
     Metric(
         name="Brier-resolution",
         function=brier_resolution,
+        statistics=Statistics(class_sums, lambda *sums: parts_of(*sums).resolution),
         kinds=CLASSES,
         takes=("mean",),
         needs=("targets",),
@@ -92,6 +118,7 @@ CALIBRATION: tuple[Metric, ...] = (
     Metric(
         name="Brier-uncertainty",
         function=brier_uncertainty,
+        statistics=Statistics(class_sums, lambda *sums: parts_of(*sums).uncertainty),
         kinds=CLASSES,
         takes=("mean",),
         needs=("targets",),

@@ -1,8 +1,15 @@
 """Rows of the table: how close a predictive is to that of a reference."""
 
+import numpy as np
+
 from symbayes.evaluate.agreement import agreement, agreements, total_variation, total_variations
 from symbayes.evaluate.metric import CLASSES, NORMALS, REALS, Metric
-from symbayes.evaluate.mixtures import mean_distance, mixture_total_variation, mixture_total_variations
+from symbayes.evaluate.mixtures import (
+    mean_distance,
+    mixture_total_variation,
+    mixture_total_variations,
+    squared_distances,
+)
 
 CLOSENESS: tuple[Metric, ...] = (
     Metric(
@@ -31,8 +38,9 @@ CLOSENESS: tuple[Metric, ...] = (
     ),
     Metric(
         name="mean-distance",
-        resampled=False,
         function=mean_distance,
+        each=squared_distances,
+        of_mean=np.sqrt,
         kinds=REALS,
         takes=NORMALS,
         needs=("reference",),

@@ -1,7 +1,15 @@
 """Rows of the table: how good predictions of real targets are."""
 
+import numpy as np
+
 from symbayes.evaluate.metric import NORMALS, REALS, Metric
-from symbayes.evaluate.quantiles import crps, crps_losses, quantile_error
+from symbayes.evaluate.quantiles import (
+    below_quantiles,
+    crps,
+    crps_losses,
+    quantile_error,
+    quantile_error_of,
+)
 from symbayes.evaluate.regression import (
     LEVEL,
     coverage,
@@ -9,14 +17,18 @@ from symbayes.evaluate.regression import (
     mixture_losses,
     mixture_nll,
     rmse,
+    squared_errors,
     width,
     widths,
 )
+from symbayes.evaluate.statistics import Statistics
 
 REGRESSION: tuple[Metric, ...] = (
     Metric(
         name="RMSE",
         function=rmse,
+        each=squared_errors,
+        of_mean=np.sqrt,
         kinds=REALS,
         takes=("mean",),
         needs=("targets",),
@@ -78,6 +90,7 @@ REGRESSION: tuple[Metric, ...] = (
     Metric(
         name="quantile-error",
         function=quantile_error,
+        statistics=Statistics(below_quantiles, quantile_error_of),
         kinds=REALS,
         takes=NORMALS,
         needs=("targets",),

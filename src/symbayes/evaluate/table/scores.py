@@ -1,7 +1,8 @@
 """Rows of the table: how good predictions of classes are."""
 
+from symbayes.evaluate.calibration import top_label
 from symbayes.evaluate.metric import CLASSES, Metric
-from symbayes.evaluate.positions import mean_iou
+from symbayes.evaluate.positions import counted, iou_of, mean_iou
 from symbayes.evaluate.predictions import (
     accuracy,
     brier,
@@ -12,7 +13,15 @@ from symbayes.evaluate.predictions import (
     top_k,
     top_k_hits,
 )
-from symbayes.evaluate.selection import augrc, aurc, coverage_at_risk
+from symbayes.evaluate.selection import (
+    augrc,
+    augrc_of,
+    aurc,
+    aurc_of,
+    coverage_at_risk,
+    coverage_at_risk_of,
+)
+from symbayes.evaluate.statistics import Statistics
 
 SCORES: tuple[Metric, ...] = (
     Metric(
@@ -43,6 +52,7 @@ SCORES: tuple[Metric, ...] = (
     Metric(
         name="mean-IoU",
         function=mean_iou,
+        statistics=Statistics(counted, iou_of),
         kinds=CLASSES,
         takes=("mean",),
         needs=("targets",),
@@ -82,6 +92,7 @@ SELECTION: tuple[Metric, ...] = (
     Metric(
         name="AURC",
         function=aurc,
+        statistics=Statistics(top_label, aurc_of, added=False),
         kinds=CLASSES,
         takes=("mean",),
         needs=("targets",),
@@ -94,6 +105,7 @@ SELECTION: tuple[Metric, ...] = (
     Metric(
         name="AUGRC",
         function=augrc,
+        statistics=Statistics(top_label, augrc_of, added=False),
         kinds=CLASSES,
         takes=("mean",),
         needs=("targets",),
@@ -106,6 +118,7 @@ SELECTION: tuple[Metric, ...] = (
     Metric(
         name="coverage-at-risk",
         function=coverage_at_risk,
+        statistics=Statistics(top_label, coverage_at_risk_of, added=False),
         kinds=CLASSES,
         takes=("mean",),
         needs=("targets",),

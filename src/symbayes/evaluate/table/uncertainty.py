@@ -1,7 +1,10 @@
 """Rows of the table: how unsure predictions are, and how much of it is disagreement between draws."""
 
+import numpy as np
+
 from symbayes.evaluate.metric import CLASSES, REALS, Metric
-from symbayes.evaluate.pairwise import mean_pairwise_mutual_information
+from symbayes.evaluate.pairwise import mean_pairwise_mutual_information, pair_sums
+from symbayes.evaluate.statistics import Statistics
 from symbayes.evaluate.uncertainty import (
     aleatoric_entropies,
     disagreement,
@@ -11,6 +14,7 @@ from symbayes.evaluate.uncertainty import (
     mean_aleatoric_entropy,
     mean_entropy,
     mean_mutual_information,
+    mean_squares,
     root_mean_square,
 )
 
@@ -70,6 +74,8 @@ UNCERTAINTY: tuple[Metric, ...] = (
     Metric(
         name="total-sd",
         function=root_mean_square,
+        each=mean_squares,
+        of_mean=np.sqrt,
         kinds=REALS,
         takes=("std",),
         needs=(),
@@ -82,6 +88,8 @@ UNCERTAINTY: tuple[Metric, ...] = (
     Metric(
         name="aleatoric-sd",
         function=root_mean_square,
+        each=mean_squares,
+        of_mean=np.sqrt,
         kinds=REALS,
         takes=("aleatoric",),
         needs=(),
@@ -94,6 +102,8 @@ UNCERTAINTY: tuple[Metric, ...] = (
     Metric(
         name="epistemic-sd",
         function=root_mean_square,
+        each=mean_squares,
+        of_mean=np.sqrt,
         kinds=REALS,
         takes=("epistemic",),
         needs=("draws",),
@@ -105,7 +115,9 @@ UNCERTAINTY: tuple[Metric, ...] = (
     ),
     Metric(
         name="pairwise-mutual-information",
+        resampled=False,
         function=mean_pairwise_mutual_information,
+        statistics=Statistics(pair_sums, lambda total, points: float(total / points)),
         kinds=CLASSES,
         takes=("each",),
         needs=("draws",),

@@ -20,6 +20,8 @@ def densities(
     """One picture for each form, over the same window from -window to window, darker where there are more."""
     most = max((float(h.counts.max()) for h in forms.values() if len(h.counts)), default=1.0)
     with sheet(3.4 * max(1, len(forms))) as drawing:
+        # Of axes with a fixed aspect the usual layout does not know the width, and cuts labels off.
+        drawing.set_layout_engine("compressed")
         every = drawing.subplots(max(1, len(forms)), 1, squeeze=False)[:, 0]
         for axes, (name, found) in zip(every, forms.items(), strict=False):
             axes.set_title(shown(name))

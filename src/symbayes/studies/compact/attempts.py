@@ -1,7 +1,7 @@
 """Other ways to be compact: Gaussians of informed weights, cluster centres with noise, chosen draws.
 
-- *Informed weights* have a spread below half of the prior's, once aligned.  A Gaussian is restricted to them:
-  the others stay at their mean, or are drawn from the prior, which stores nothing of them.
+- *Informed weights* have a variance below half of the prior's, once aligned.  A Gaussian is restricted to
+  them: the others stay at their mean, or are drawn from the prior, which stores nothing of them.
 - *Cluster centres*: means of aligned draws that are near one another (k-means), each with independent noise,
   which in every array is one share of the spread of its weights.  The share is that which predicts most like
   all fitted draws at training inputs.  One centre for each draw would be the draws themselves, with noise.
@@ -29,9 +29,11 @@ from symbayes.posterior import Predictive
 
 FLOAT = 32
 INFORMED = 0.5
-"""A weight is informed if its spread is below this share of the prior's."""
-SHARES = (0.0, 0.1, 0.2, 0.4)
+"""A weight is informed if its variance is below this share of the prior's."""
+SHARES = (0.0, 0.1, 0.3)
 """Of the spread of weights, as noise."""
+NOISY = 50
+"""Networks with noise, at most, of all centres together."""
 ROUNDS = 20
 """Of k-means."""
 
@@ -71,8 +73,10 @@ class Attempts:
 
     def informed(self) -> Iterator[Attempt]:
         whole = Gaussian.fit(self.aligned)
-        known = jax.tree.map(lambda d: np.asarray(d) < (INFORMED * self.prior) ** 2, whole.diagonal)
+        known = jax.tree.map(lambda d: np.asarray(d) < INFORMED * self.prior**2, whole.diagonal)
         count = sum(int(leaf.sum()) for leaf in jax.tree.leaves(known))
+        if count == 0:  # this would be the prior itself, and the mean network
+            return
         noise = jax.tree.map(lambda d, k: np.where(k, d, 0).astype(np.float32), whole.diagonal, known)
         wide = np.float32(self.prior**2)
         open_ = jax.tree.map(lambda d, k: np.where(k, d, wide).astype(np.float32), whole.diagonal, known)
@@ -83,7 +87,7 @@ class Attempts:
         ):
             yield Attempt(
                 f"Gaussian of informed weights, {name}",
-                f"Gaussian of {count / self.size:.0%} informed weights, {name}",
+                f"Gaussian of {count / self.size:.1%} informed weights, {name}",
                 FLOAT * floats + self.size,
                 _sampled(self.run, gaussian, self.samples),
             )
@@ -109,7 +113,7 @@ class Attempts:
 
     def _noisy(self, centres: np.ndarray, share: float, spread: dict[str, float]) -> Draws:
         """Each centre some times, with that share of the spread as noise; without noise, once."""
-        times = max(1, self.samples // len(centres)) if share else 1
+        times = max(1, min(self.samples, NOISY) // len(centres)) if share else 1
         rng, place, found = np.random.default_rng(0), 0, {}
         for name, shape in self.aligned.shapes.items():
             width = int(np.prod(shape))

@@ -42,6 +42,8 @@ INPUTS = 2000
 """Training inputs at which draws and noise are chosen, at most."""
 DRAWN = ("few bits", "draws of 4 bits", "chosen draws", "stored draws", "ensemble", "Gaussian, aligned")
 """Families that the figures show; the table has all."""
+FAR = 0.5
+"""A total variation beyond which a posterior stands for nothing, however small it is."""
 PER_WEIGHT = 2.5
 """Bits of a weight of networks in few bits."""
 
@@ -115,7 +117,8 @@ class Frontier(Part):
         names = listed(list(dict.fromkeys(row["family"] for row in best)))
         gaussian = any(row["family"].startswith("Gaussian") for row in best)
         none = "" if gaussian else ", and no Gaussian"
-        return f"On the frontier of total variation against bits lie {names}{none}. {bought(found)}"
+        told = f"On the frontier of total variation against bits lie {names}{none}. {bought(found)}"
+        return f"{told} {kept(found)}".rstrip()
 
     def show(self, found: Found) -> list[Table | Figure]:
         ordered = sorted(found["rows"], key=lambda row: row["bits"])
@@ -190,6 +193,17 @@ def bought(found: Found) -> str:
     )
 
 
+def kept(found: Found) -> str:
+    """How much of the mutual information out of distribution is left, of the largest of some families."""
+    whole = found.get("held out", {}).get("MI out", 0.0)
+    largest = {row["family"]: row for row in sorted(found["rows"], key=lambda row: row["bits"])}
+    some = [largest[name] for name in ("few bits", "ensemble", "stored draws") if name in largest]
+    if not some or not whole > 0:
+        return ""
+    shares = [f"{row['name']} have {row['MI out'] / whole:.0%}" for row in some]
+    return f"Of the mutual information of held-out draws at {found['elsewhere']}, {listed(shares)}."
+
+
 def _scores(one: Attempt, x: Any, far: Any, target: Predictive, y: np.ndarray) -> dict[str, float]:
     predictive = one.predict(x)
     if one.weights is None:
@@ -233,8 +247,9 @@ def _cheaper(row: Any, whole: Any) -> bool:
 
 
 def _best(rows: Sequence[Any]) -> list[Any]:
-    """Those that nothing of at most their bits is closer than; the ceiling does not count."""
-    stored = [row for row in rows if row["family"] != "ceiling"]
+    """Those that nothing of at most their bits is closer than; the ceiling does not count, nor what is too
+    far from the draws to stand for them."""
+    stored = [row for row in rows if row["family"] != "ceiling" and row["TV"] <= FAR]
     return [
         row
         for row in sorted(stored, key=lambda row: row["bits"])

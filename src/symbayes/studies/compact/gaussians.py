@@ -112,10 +112,10 @@ class Gaussians(Part):
 
     def show(self, found: Found) -> list[Table | Figure]:
         rows = found["rows"]
-        beside = {f"{column}, published": form for column, form in COLUMNS.items()}
+        beside = {f"{column}, paper": form for column, form in COLUMNS.items()}
         table: list[Any] = [
             [
-                name,
+                _short(name),
                 *(row.get(column) for column in COLUMNS),
                 *(TABLE.get(name, {}).get(column) for column in COLUMNS),
             ]
@@ -143,7 +143,9 @@ class Gaussians(Part):
                 notes={
                     "accuracy": "of the average over draws",
                     "of the mean": "accuracy of the mean network",
+                    "raw": "a Gaussian fitted to draws as they are; to those in one order below it",
                     "rebased": "activations matched to the first draw, as in the paper",
+                    "jointly": "all draws aligned to one another by their weights",
                     "all chains": "fitted to the first half of every chain, and judged by the second",
                 },
             ),

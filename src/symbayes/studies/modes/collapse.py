@@ -20,7 +20,7 @@ from symbayes.studies.part import Found, Part
 
 INPUTS = 500
 """Test inputs at which functions are compared, at most."""
-SHOWN = 1500
+SHOWN = 600
 """Pairs in the figure."""
 WEAK = 0.5
 """A correlation below this is called weak."""

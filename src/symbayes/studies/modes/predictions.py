@@ -12,7 +12,6 @@ import numpy as np
 
 from symbayes import data
 from symbayes.analyse.compare import measure
-from symbayes.draws import Draws
 from symbayes.engine import Method, Opened
 from symbayes.evaluate.metrics import find
 from symbayes.posterior import Predictive
@@ -105,7 +104,9 @@ class Predictions(Part):
         return [
             figures.dots(losses, "NLL, in nats", "Loss of one mode and of many", _caption(found)),
             _table(rows, columns | cost, "Scores and calibration on the test set, and cost.", SECONDS),
-            _table(rows, detection, "Detection of inputs from elsewhere, by the maximum probability.", {}),
+            _table(
+                rows, detection, "Detection of out-of-distribution inputs, by the maximum probability.", {}
+            ),
             _table(rows, diverse, "Diversity: mutual information, in nats.", {}),
         ]
 
@@ -126,7 +127,7 @@ def gained(found: Found) -> str:
 
 SECONDS = {
     "seconds": "of drawing all chains, compiling included; the row of one mode is the first chain",
-    "floats": "numbers stored as draws",
+    "floats": "numbers stored as draws; weights that all draws of a chain share count once",
 }
 
 
@@ -139,9 +140,7 @@ def _all(array: np.ndarray) -> np.ndarray:
 
 
 def _floats(run: Opened, modes: str) -> int:
-    draws: Draws = run.draws
-    size = sum(int(np.prod(shape)) for shape in draws.shapes.values())
-    return size * len(draws) * (1 if modes == "one" else draws.chains)
+    return run.draws.floats // (run.draws.chains if modes == "one" else 1)
 
 
 def _words(row: str) -> str:

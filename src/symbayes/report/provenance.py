@@ -1,0 +1,26 @@
+"""Where a page comes from: command, versions, hardware, time and folders."""
+
+from __future__ import annotations
+
+import platform
+import shlex
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import jax
+
+from symbayes.engine import Opened
+from symbayes.specs import installed_versions
+
+
+def provenance(runs: Mapping[str, Opened]) -> dict[str, str]:
+    """Where the page comes from."""
+    return {
+        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "versions": ", ".join(f"{name} {number}" for name, number in installed_versions().items()),
+        "hardware": f"{jax.device_count()} x {jax.devices()[0].device_kind}, {platform.machine()}",
+        "made": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+        **{f"run {name}": str(run.path) for name, run in runs.items() if run.path},
+    }

@@ -39,12 +39,12 @@ def methods() -> str:
     parts = [
         NOTE,
         "# Methods",
-        "A method is a frozen dataclass of hyper-parameters. `sb.run(method, posterior)` gives "
-        "[draws](../way-through-the-house.md). `sb.METHODS` is the table of methods by name; each has a "
-        "command `symbayes sample NAME` with its hyper-parameters as options. What a method does is a short "
-        "list of [phases](../add-a-method.md).",
-        "Randomness depends on seed, chain and unit (a trajectory, an epoch) only: the size of a block "
-        "changes no draw. In the equations, the log density is the tempered one of the "
+        "This page gives the equations and options of every method. A method is a frozen dataclass of "
+        "hyper-parameters. `sb.run(method, posterior)` gives [draws](../glossary.md). `sb.METHODS` is the "
+        "table of methods by name; each has a command `symbayes sample NAME` with its hyper-parameters as "
+        "options. What a method does is a short list of [phases](../add-a-method.md).",
+        "Random numbers depend on seed, chain and unit (a trajectory, an epoch) only, so how work is cut "
+        "into blocks changes no draw. In the equations, the log density is the tempered one of the "
         "[posterior](posterior.md).",
         *(_method(kind, shown) for kind in sb.METHODS.values()),
         _training(),

@@ -2,12 +2,16 @@
 
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 from jax.errors import JaxRuntimeError
 
-from symbayes.cli import main
+import symbayes as sb
+from symbayes.cli import main, parse
+from symbayes.cli.commands import COMMANDS
+from symbayes.studies import STUDIES
 
 QUICK = ["--hidden", "4", "--chains", "2"]
 HMC = [
@@ -100,7 +104,7 @@ def test_evaluate_and_report(sampled: Path, tmp_path: Path, capsys: pytest.Captu
     numbers = json.loads(saved[3].read_text())["rows"][sampled.name]
     assert numbers["AUROC"] == 0.5, "the test set beside itself"
     assert "accuracy (fog:5)" in saved[1].read_text()
-    assert "Inputs from elsewhere: digits" in saved[4].read_text()
+    assert "Out-of-distribution inputs: digits" in saved[4].read_text()
     assert main(["evaluate", str(sampled), "--save", "table.doc"]) == 2
     assert "a table is saved as .md, .csv, .tex, .json, .html" in capsys.readouterr().err
     told = []
@@ -193,6 +197,33 @@ def test_the_command_alone_shows_its_help(capsys: pytest.CaptureFixture[str]) ->
         main([])
     assert exit.value.code == 0
     assert "symbayes demo" in capsys.readouterr().out
+
+
+def every_command() -> list[list[str]]:
+    """All commands that do something, with their subcommands."""
+    nested = {
+        "sample": list(sb.METHODS),
+        "study": ["list", *STUDIES],
+        "data": ["list", "fetch", "check"],
+    }
+    return [
+        [name, *more] for name in COMMANDS for more in ([[each] for each in nested.get(name, [])] or [[]])
+    ]
+
+
+@pytest.mark.parametrize("command", every_command(), ids=" ".join)
+def test_every_help_has_an_example_that_is_understood(
+    command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main([*command, "--help"])
+    told = " ".join(re.split(r"\n\W* ?(?:positional|options)", capsys.readouterr().out)[0].split())
+    examples = told.split("Example: ")[1:]
+    assert examples
+    for example in examples:
+        words = shlex.split(example)
+        assert words[: len(command) + 1] == ["symbayes", *command]
+        parse(words[1:])
 
 
 def test_help_speaks_of_defaults_once_and_in_words(capsys: pytest.CaptureFixture[str]) -> None:

@@ -95,7 +95,7 @@ def test_links_lead_somewhere(name: str) -> None:
 
 
 def test_house_has_the_folders_that_the_readme_names() -> None:
-    house = README.read_text().partition("## The house")[2].partition("\n## ")[0]
+    house = README.read_text().partition("## Where things are")[2].partition("\n## ")[0]
     named = re.findall(r"^\| `([^`]+)`", house, re.MULTILINE)
     assert len(named) > 10
     for place in named:

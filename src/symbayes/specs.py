@@ -21,6 +21,11 @@ import numpy as np
 
 from symbayes.version import __version__
 
+Record = dict[str, Any]
+"""A JSON object: numbers, words, lists and further objects by name."""
+Recorded = Mapping[str, Any]
+"""A JSON object that is only read."""
+
 SMALLEST, LARGEST = 1e-37, 3e38
 """Within these a number is as exact in float32 as any."""
 MOST = 2**31 - 1

@@ -19,6 +19,10 @@ import numpy as np
 
 Tree = Any
 """A nested dict of arrays (or any JAX pytree, where a function says so)."""
+Array = jax.Array | np.ndarray
+"""An array in memory or on a device; within a compiled program, what stands for one."""
+Scalar = int | float | jax.Array
+"""A number, or an array with one: hyper-parameters are arguments of compiled programs."""
 
 
 def natural_key(name: str) -> list[tuple[int, int, str]]:

@@ -1,6 +1,7 @@
 """Lines between networks."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
@@ -10,6 +11,7 @@ from symbayes.analyse import barriers
 from symbayes.analyse.barriers import line_between
 from symbayes.analyse.predictions import predictive_of, with_statistics
 from symbayes.engine import Opened
+from symbayes.engine.opened import group_of
 from symbayes.posterior import CategoricalPredictive
 
 
@@ -101,3 +103,25 @@ def test_statistics_along_a_line_are_those_of_the_networks_there() -> None:
 
     independent = evaluate.path(loss, one, two, steps=5)
     np.testing.assert_allclose(again.loss["test"]["raw"], independent.values, rtol=1e-4)
+
+
+def test_symmetries_of_a_run_keep_networks_whose_statistics_are_computed_again() -> None:
+    rng = np.random.default_rng(1)
+    x = jnp.asarray(rng.normal(size=(100, 2)), jnp.float32)
+    network = sb.networks.from_nnx(Normalised)
+    fresh = network.init(jax.random.key(0), x[:2])
+    drawn = jax.tree.map(lambda leaf: rng.normal(size=leaf.shape).astype(np.float32), fresh["params"])
+    one = sb.networks.recomputed(network, {**fresh, "params": drawn}, x)
+    expected = network.apply(one, x)
+    whole = sb.symmetry.discover(network.apply, one, x[:2])
+    kept = group_of(network, (2, 2), x.dtype)
+    # Between kernel and gain, which the normaliser undoes, and between gain and the next kernel.
+    assert (whole.scale_dimension, kept.scale_dimension) == (16, 8)
+    changes = []
+    for group in (whole, kept):
+        moved = group.act(group.random_element(jax.random.key(2)), one)
+        np.testing.assert_allclose(network.apply(moved, x), expected, rtol=1e-4, atol=1e-4)
+        again = network.apply(sb.networks.recomputed(network, moved, x), x)
+        changes.append(float(np.abs(again - expected).max()))
+    assert changes[0] > 0.1
+    assert changes[1] < 1e-4

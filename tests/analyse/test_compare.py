@@ -63,7 +63,7 @@ def test_metrics_are_those_named_in_their_order(runs: dict[str, Path], digits: s
     inside, outside = (hmc.predict(x) for x in (digits.test.x, np.asarray(digits.test.x)[:, ::-1]))
     assert found.rows["hmc"]["AUROC"] == evaluate.auroc(inside.doubt, outside.doubt)
     assert list(found.rows) == list(runs), "without an agreement there is no ceiling"
-    with pytest.raises(ValueError, match="AUROC needs inputs from elsewhere"):
+    with pytest.raises(ValueError, match="AUROC needs out-of-distribution inputs"):
         sb.compare(runs, "hmc", digits.test, metrics=["AUROC"])
     with pytest.raises(ValueError, match="'RMSE' is not for classes"):
         sb.compare(runs, "hmc", digits.test, metrics=["RMSE"])

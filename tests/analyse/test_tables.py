@@ -42,7 +42,7 @@ def test_markdown_has_margins_and_the_best_in_bold(table: Comparison) -> None:
         "| a_b | **98.1% ±1.0** | **0.200** | 0.100 ±0.020 |",
         "| c | 90.0% ±2.0 | **0.100 ±0.030** | – |",
     ]
-    assert "In bold is the best, and what is not told from it." in lines[-1]
+    assert "In bold are the best run and those not significantly different from it." in lines[-1]
 
 
 def test_latex_escapes_what_is_special(table: Comparison) -> None:

@@ -26,7 +26,7 @@ def test_runs_of_different_seeds_are_chains_of_one(seeds, digits):
     x = digits.test.x[:5]
     np.testing.assert_array_equal(both.predict(x).probs[2:], sb.open(memory).predict(x).probs)
     assert both.config["derived_from"] == [str(folder), "draws in memory"]
-    longer = sb.join(folder, memory, along="draw")
+    longer = sb.join([folder, memory], along="draw")
     assert (longer.draws.chains, len(longer.draws)) == (2, 2 * HMC.draws)
 
 

@@ -1,4 +1,4 @@
-"""Scores of inputs from elsewhere, by hand and where scores are constant or bad."""
+"""Scores of out-of-distribution inputs, by hand and where scores are constant or bad."""
 
 import numpy as np
 import pytest

@@ -83,7 +83,7 @@ def test_rows_are_chosen_by_name_or_by_what_is_given() -> None:
     assert names("classes", None, ["targets", "reference"])[-2:] == ["agreement", "TV"]
     assert names("reals", None, ["targets", "ood"])[-2:] == ["AUROC", "FPR95"]
     assert names("classes", None, ["targets"], True)[:3] == ["accuracy", "mean-IoU", "NLL"]
-    with pytest.raises(ValueError, match="AUROC needs inputs from elsewhere"):
+    with pytest.raises(ValueError, match="AUROC needs out-of-distribution inputs"):
         chosen("classes", ["auroc"], ["targets"])
 
 

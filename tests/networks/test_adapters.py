@@ -205,7 +205,7 @@ def test_a_trained_nnx_module_is_a_network_and_a_start(x: jax.Array) -> None:
     for leaf in jax.tree.leaves(nnx.state(module, nnx.Param), is_leaf=lambda v: isinstance(v, nnx.Variable)):
         leaf.set_value(leaf.get_value() + 1)
     np.testing.assert_allclose(network.apply(network.start, x), expected, rtol=1e-5)
-    assert repr(session_code(network)) == "a Small that was made already"
+    assert repr(session_code(network)) == "an instance of Small"
 
 
 def test_a_trained_module_may_be_named_by_its_path(x: jax.Array, monkeypatch: pytest.MonkeyPatch) -> None:

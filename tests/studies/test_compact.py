@@ -187,7 +187,7 @@ def test_informed_weights_alone_have_noise(done: tuple[Path, dict[str, Any]]) ->
     one, other = Attempts(run, draws, draws, x, prior, 400).informed()
     size, known = flat.shape[1], int(np.sum(flat.var(0, ddof=1) < prior**2 / 2))
     assert (one.bits, other.bits) == (32 * (size + known) + size, 64 * known + size)
-    assert f"{known / size:.0%} informed" in one.name
+    assert f"{known / size:.1%} informed" in one.name
     # At their mean, weights that are not informed do not make predictions differ as they do from the prior.
     narrow, wide = (each.predict(x).each.std(axis=0).mean() for each in (one, other))
     assert 0 < narrow < wide

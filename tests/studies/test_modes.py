@@ -143,9 +143,9 @@ def test_rank_correlation_and_its_interval() -> None:
     assert told.startswith("Nearer weights go with better detection: over 20 runs of 10 settings")
     assert "is -1.00 (95 % interval -1.00 to -1.00)" in told
     for n, row in enumerate(rows):
-        row["AUROC"] = abs(n - 9.5)  # rises on one side as it falls on the other
+        row["AUROC"] = abs(n - 9.0)  # rises on one side nearly as it falls on the other
     seen = correlation(rows, "AUROC")
-    assert seen.low < 0 < seen.high
+    assert seen.low < 0 < seen.value < seen.high
     assert part.answer({"rows": rows, "elsewhere": "far"}).startswith("No correlation is clear")
 
 

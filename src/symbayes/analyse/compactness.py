@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from symbayes import trees
 from symbayes.analyse.few_bits import few_bits
@@ -126,7 +127,7 @@ def compactness(
     statistics: Statistics = "recompute",
     bits: float | None = None,
     networks: int = 20,
-    elsewhere: Any = None,
+    elsewhere: ArrayLike | None = None,
 ) -> Compactness:
     """Fit draws in each of several forms (raw, aligned), and judge by the predictive of the `rest`.
 

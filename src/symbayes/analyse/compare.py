@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from symbayes.analyse.columns import Column, Told, close_to_reference, columns_of, rows_of, table
 from symbayes.analyse.comparison import CEILING, Comparison
@@ -35,7 +36,7 @@ def compare(
     scaling: Scaling | None = None,
     *,
     metrics: Sequence[str] | None = None,
-    ood: Any = None,
+    ood: ArrayLike | Mapping[str, ArrayLike] | None = None,
     shift: str | Sequence[str] | None = None,
     validation: Examples | None = None,
     recalibrate: str | None = None,
@@ -50,7 +51,7 @@ def compare(
         on: the examples; or a dataset, whose test part they are and whose targets' units are used.
         scaling: the dataset's `target_scaling` where its targets are standardised.
         metrics: names of rows of `evaluate.METRICS`; by default those that are usual for the kind of target.
-        ood: inputs from elsewhere, for the metrics that need them; or several sets of them by name.
+        ood: out-of-distribution inputs, for the metrics that need them; or several sets of them by name.
         shift: names of shifts of images, as fog or fog:5 with its severity: scores are told under each too.
         validation: examples for recalibration and conformal metrics; by default the dataset's own part.
         recalibrate: temperature, vector, dirichlet or isotonic, fitted for each run on validation examples.
@@ -60,6 +61,11 @@ def compare(
     opened = opened_by_name(runs)
     require(len(opened) > 0, "a comparison is of at least one run")
     reference = next(iter(opened)) if reference is None else reference
+    if not isinstance(reference, str):
+        raise TypeError(
+            f"the reference is the name of a run, not a value of type {type(reference).__name__}; examples "
+            "are given by name, as in compare(runs, on=dataset)"
+        )
     require(reference in opened, f"the reference {reference!r} is not among the runs {', '.join(opened)}")
     require_kind("what the runs are compared on", on, *_parts(on), example="dataset.test")
     assert on is not None

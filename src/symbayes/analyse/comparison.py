@@ -16,6 +16,7 @@ from rich.table import Table as TerminalTable
 from symbayes.analyse import tables
 from symbayes.brief import html_table
 from symbayes.evaluate import Metric
+from symbayes.specs import Record
 
 CEILING = "one half of the reference's draws against the other"
 """What a row of that name shows."""
@@ -34,7 +35,7 @@ class Comparison:
         examples: how many the runs were tried on.
         positions: how many positions each of them has, by axis.
         margins: by run, half of the 95% interval of each number over test examples; nan if not known.
-        best: by metric, the run with the best number and those that are not told from it.
+        best: by metric, the run with the best number and those not significantly different from it.
         notes: sentences for the caption.
     """
 
@@ -115,7 +116,7 @@ class Comparison:
         if self.untold:
             text += f" A – is not told: {self.untold}."
         if self.best:
-            text += " A * marks the best, and what is not told from it."
+            text += " A * marks the best run and those not significantly different from it."
         return text
 
     def __repr__(self) -> str:
@@ -166,7 +167,7 @@ class Comparison:
         """As a tabular of LaTeX, the best in bold."""
         return tables.latex(self)
 
-    def numbers(self) -> dict[str, Any]:
+    def numbers(self) -> Record:
         """For JSON: numbers, margins, and which are best."""
         return tables.numbers(self)
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from symbayes import symmetry
 from symbayes.analyse.aligned import movable
@@ -26,7 +27,7 @@ from symbayes.brief import html_table
 from symbayes.draws import Draws
 from symbayes.draws.columns import some_columns, some_weights
 from symbayes.engine import Opened, Source, open_run
-from symbayes.specs import require
+from symbayes.specs import Record, require
 
 PREDICTED = 2**25
 """Numbers in the predictions of all draws together; it bounds the inputs at which they are made."""
@@ -133,7 +134,7 @@ class Diagnosis:
             return across
         return across | {f"{space}, within modes": m.numbers() for space, m in self.within.items()}
 
-    def numbers(self) -> dict[str, Any]:
+    def numbers(self) -> Record:
         """Everything as plain numbers and words, for JSON."""
         return {
             "chains": self.chains,
@@ -171,7 +172,7 @@ class Diagnosis:
 
 def diagnose(
     run: Source,
-    x: Any = None,
+    x: ArrayLike | None = None,
     *,
     aligned: bool = True,
     bounds: Bounds | None = None,

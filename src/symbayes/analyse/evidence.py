@@ -28,7 +28,7 @@ from symbayes.evaluate import Evidence, LeaveOneOut, Rungs
 from symbayes.methods import METHODS
 from symbayes.posterior import Posterior
 from symbayes.posterior.prediction import log_likelihoods
-from symbayes.specs import require
+from symbayes.specs import Record, require
 
 RUNGS = 16
 PRIOR_DRAWS = 2000
@@ -78,7 +78,7 @@ class Models:
     log_copies: float
     rungs: Rungs | None = None
 
-    def numbers(self) -> dict[str, Any]:
+    def numbers(self) -> Record:
         """As JSON."""
         return {
             "log_copies": self.log_copies,

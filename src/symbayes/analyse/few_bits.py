@@ -16,6 +16,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import ArrayLike
 
 from symbayes import trees
 from symbayes.analyse.bounds import evenly
@@ -52,7 +53,7 @@ LOOKED = 4
 def few_bits(
     run: Opened,
     draws: Draws,
-    x: Any,
+    x: ArrayLike,
     bits: float,
     networks: int,
     candidates: int = CANDIDATES,

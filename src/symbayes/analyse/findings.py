@@ -24,6 +24,7 @@ from symbayes.data import Dataset
 from symbayes.distributions import weight_count
 from symbayes.draws import Draws
 from symbayes.engine import Opened, open_run
+from symbayes.specs import Record
 from symbayes.symmetry import Symmetry
 
 
@@ -71,7 +72,7 @@ class Findings:
     compactness: Compactness | None
     pruning: Mapping[str, Curve] | None
 
-    def numbers(self) -> dict[str, Any]:
+    def numbers(self) -> Record:
         """Everything as plain numbers, for JSON."""
         found: dict[str, Any] = {
             "log10_permutations": self.group.log10_permutations,

@@ -23,7 +23,7 @@ from symbayes.engine import Opened, Source, open_run
 from symbayes.evaluate import Eigenvalues, Plane
 from symbayes.evaluate.plane import grid
 from symbayes.posterior import Posterior
-from symbayes.specs import require
+from symbayes.specs import Record, require
 from symbayes.symmetry import Symmetry
 
 STEPS = 15
@@ -67,7 +67,7 @@ class Landscape:
     eigenvalues: list[Eigenvalues]
     examples: int
 
-    def numbers(self) -> dict[str, Any]:
+    def numbers(self) -> Record:
         """As JSON."""
         masses = self.masses
         return {

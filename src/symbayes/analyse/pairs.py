@@ -22,8 +22,9 @@ from symbayes.analyse.predictions import Statistics, scores_of_each, with_statis
 from symbayes.data import Dataset, Examples
 from symbayes.networks import Network, checkpoints
 from symbayes.posterior.likelihoods import Likelihood
-from symbayes.specs import require
+from symbayes.specs import Record, require
 from symbayes.symmetry import Criterion, Symmetry
+from symbayes.trees import Array, Tree
 
 FORMS = ("raw", "aligned")
 
@@ -37,8 +38,8 @@ class Trained:
 
     network: Network
     likelihood: Likelihood
-    variables: Sequence[Any]
-    example: Any
+    variables: Sequence[Tree]
+    example: Array
     names: Mapping[str, str] | None = None
 
     @classmethod
@@ -56,10 +57,11 @@ class Trained:
         return cls(network, likelihood, found, example, names)
 
     def group(self) -> Symmetry:
-        """The symmetries of the network."""
-        return symmetry.discover(self.network.apply, self.variables[0], jnp.asarray(self.example))
+        """The symmetries of the network, also where its statistics are computed again."""
+        found = symmetry.discover(self.network.apply, self.variables[0], jnp.asarray(self.example))
+        return found.with_statistics_computed()
 
-    def losses(self, examples: Examples) -> Callable[[Any], jax.Array]:
+    def losses(self, examples: Examples) -> Callable[[Tree], jax.Array]:
         """The mean loss of variables on some examples."""
         x, y = jnp.asarray(examples.x), jnp.asarray(examples.y)
         return lambda variables: -jnp.mean(self.likelihood.log_prob(self.network.apply(variables, x), y))
@@ -81,8 +83,8 @@ class Pair:
     t: np.ndarray
     scores: Mapping[str, Mapping[str, Mapping[str, np.ndarray]]]
     transpositions: Mapping[str, int]
-    aligned: Any
-    merged: Any
+    aligned: Tree
+    merged: Tree
     recomputed: int
 
     def barrier(self, form: str, part: str = "test") -> float:
@@ -94,7 +96,7 @@ class Pair:
         accuracy = self.scores[form][part].get("accuracy")
         return None if accuracy is None else evaluate.accuracy_drop(accuracy, self.t)
 
-    def numbers(self) -> dict[str, Any]:
+    def numbers(self) -> Record:
         """Everything as plain numbers, for JSON."""
         told: dict[str, Any] = {"t": self.t.tolist(), "transpositions": dict(self.transpositions)}
         for form in FORMS:

@@ -26,7 +26,7 @@ class Judged:
 
     Attributes:
         test: at the test inputs.
-        ood: at inputs from elsewhere, by the name of their set.
+        ood: at out-of-distribution inputs, by the name of their set.
         shifted: at the test inputs, shifted, by the name of the shift.
         validation: at the validation inputs, with their targets.
         note: what recalibration found, in words.
@@ -60,7 +60,7 @@ class Places:
 
     Attributes:
         test: examples that none of the runs was trained on.
-        ood: inputs from elsewhere, by the name of their set.
+        ood: out-of-distribution inputs, by the name of their set.
         shifted: the test inputs, shifted, by the name of the shift.
         validation: examples on which recalibration and conformal sets are fitted.
         recalibrate: the name of a map of probabilities, if the predictives are to be recalibrated.

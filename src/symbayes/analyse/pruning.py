@@ -13,6 +13,7 @@ from symbayes.data import Examples
 from symbayes.distributions import Gaussian, keep_largest, prune
 from symbayes.draws import Draws
 from symbayes.engine import Opened
+from symbayes.trees import Tree
 
 SHARES = (1.0, 0.7, 0.5, 0.35, 0.25, 0.18, 0.12, 0.08, 0.05, 0.03, 0.02)
 
@@ -20,7 +21,7 @@ Curve = tuple[np.ndarray, np.ndarray]
 
 
 def pruned_accuracy(
-    run: Opened, gaussian: Gaussian, draw: Any, test: Examples, train: Examples | None = None
+    run: Opened, gaussian: Gaussian, draw: Tree, test: Examples, train: Examples | None = None
 ) -> dict[str, Curve]:
     """Accuracy against the share of weights kept: of the mean by sigma, by |mean|/sigma and by size, and of
     one draw by size.

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from symbayes import evaluate, symmetry, trees
 from symbayes.analyse.aligned import movable
@@ -27,7 +27,7 @@ from symbayes.evaluate import Distances, Kernels, UnitTest
 from symbayes.evaluate.metrics import chosen
 from symbayes.evaluate.mmd import PERMUTATIONS, unbiased
 from symbayes.posterior import Predictive
-from symbayes.specs import require
+from symbayes.specs import Record, require
 
 EVERYTHING = "all"
 INPUTS = 64
@@ -81,7 +81,7 @@ class Quality:
     units: Mapping[str, UnitTest]
     draws: int
 
-    def numbers(self) -> dict[str, Any]:
+    def numbers(self) -> Record:
         """As JSON."""
         return {
             "draws": self.draws,
@@ -100,7 +100,7 @@ class Quality:
 def quality(
     source: Source,
     reference: Source,
-    x: Any = None,
+    x: ArrayLike | None = None,
     bounds: Bounds | None = None,
     permutations: int = PERMUTATIONS,
     tell: Tell = silent,
@@ -129,7 +129,8 @@ def quality(
     functions, closeness = None, {}
     if x is not None:
         tell("distances between functions")
-        inputs = np.asarray(x)[evenly(len(x), EXAMPLES)]
+        inputs = np.asarray(x)
+        inputs = inputs[evenly(len(inputs), EXAMPLES)]
         predictives = [predictive_of(run, draws, inputs) for draws in sets]
         functions = _functions_apart(predictives, sets, total, permutations)
         closeness = _closeness(predictives)

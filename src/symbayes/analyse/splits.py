@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from symbayes.analyse.compare import Comparison
 from symbayes.brief import briefly
 from symbayes.evaluate import Metric
-from symbayes.specs import require
+from symbayes.specs import Record, require
 
 
 @briefly
@@ -56,7 +55,7 @@ class SplitScores:
             made.append((metric.name, *words, ends))
         return made
 
-    def numbers(self) -> dict[str, Any]:
+    def numbers(self) -> Record:
         """As JSON."""
         return {
             name: {

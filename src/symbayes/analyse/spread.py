@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Real
@@ -13,6 +12,7 @@ from symbayes import evaluate
 from symbayes.brief import briefly
 from symbayes.draws import Draws
 from symbayes.draws.columns import some_weights
+from symbayes.specs import Record
 
 STILL = 1e-4
 """A weight whose sigma is below this share of the largest hardly moves."""
@@ -53,7 +53,7 @@ class Spread:
     def median_sigma(self) -> float:
         return float(np.median(self.sigma)) if self.sigma.size else math.nan
 
-    def numbers(self) -> dict[str, Any]:
+    def numbers(self) -> Record:
         found = {"cosine": self.cosine, "sigma": _quantiles(self.sigma), "still": self.still}
         if self.rhat is not None:
             found["rhat"] = _quantiles(self.rhat) | {"share_below_1.1": float(np.mean(self.rhat < 1.1))}

@@ -116,7 +116,7 @@ def _finite(value: float) -> float | None:
 
 
 def _caption(table: Comparison) -> str:
-    return table.caption.replace("A * marks the best", "In bold is the best")
+    return table.caption.replace("A * marks the best run", "In bold are the best run")
 
 
 def _bold(table: Comparison, run: str, metric: Metric, left: str, right: str, tex: bool = False) -> str:

@@ -62,7 +62,7 @@ class Architecture:
 
 @dataclass(frozen=True)
 class Barrier:
-    """The loss between two trained networks, before and after one is aligned to the other, with a page.
+    """Measure the loss between two trained networks, before and after one is aligned to the other.
 
     Example: symbayes barrier a.pt b.pt --network lenet --data mnist --out page.html
 

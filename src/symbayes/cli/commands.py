@@ -20,7 +20,7 @@ from symbayes.version import __version__
 
 DESCRIPTION = """Draw from neural-network posteriors, and measure what is drawn.
 
-Begin with `symbayes demo`; every command has --help, and `symbayes --version` tells the version."""
+Start with `symbayes demo`. Every command has --help with an example."""
 
 
 @dataclass(frozen=True)
@@ -50,57 +50,57 @@ COMMANDS: dict[str, Entry] = {
     ),
     "evaluate": Entry(
         "symbayes.cli.evaluate:Evaluate",
-        "Accuracy, calibration and agreement of runs, on the test part of their dataset.",
+        "Compare runs on the test part of their dataset: accuracy, calibration, agreement and more.",
     ),
     "report": Entry(
         "symbayes.cli.evaluate:ReportCommand",
-        "A self-contained HTML page about runs: comparison, mixing, symmetry, calibration, what is unsure.",
+        "Write an HTML page about runs: comparison, mixing, symmetry, calibration, uncertainty.",
     ),
     "predict": Entry(
         "symbayes.cli.predict:Predict",
-        "What a run predicts for new inputs: means, intervals and probabilities, in the targets' own units.",
+        "Predict new inputs with a run: means, intervals and probabilities, in the targets' own units.",
     ),
     "info": Entry(
         "symbayes.cli.info:Info",
-        "What a run is, whether it has ended, and whether to trust it: acceptance, divergences, R-hat, ESS.",
+        "Show what a run is, whether it has finished, and its acceptance, divergences, R-hat and ESS.",
     ),
     "diagnose": Entry(
         "symbayes.cli.diagnose:Diagnose",
-        "Whether the chains of runs have mixed, in functions and in weights, and what to change.",
+        "Check whether the chains of runs have mixed, in functions and in weights, and say what to change.",
     ),
     "symmetries": Entry(
         "symbayes.cli.symmetry:Symmetries",
-        "The weight-space symmetries of a network, found from its program.",
+        "Find the weight-space symmetries of a network from its program.",
     ),
     "align": Entry(
         "symbayes.cli.symmetry:Align",
-        "Move the draws of a run by symmetries of its network until they can be compared, into a new run.",
+        "Align the draws of a run: move them by symmetries of the network until weights can be compared.",
     ),
     "barrier": Entry(
         "symbayes.cli.checkpoints:Barrier",
-        "The loss between two trained networks, before and after one is aligned to the other, with a page.",
+        "Measure the loss between two trained networks, before and after one is aligned to the other.",
     ),
     "compact": Entry(
         "symbayes.cli.compact:Compact",
-        "Make part of a run's draws compact, and judge the result by the predictions of the others.",
+        "Fit a compact posterior to half of a run's chains, and compare its predictions with the other half.",
     ),
     "distance": Entry(
         "symbayes.cli.distance:Distance",
-        "How far the draws of a run are from those of a reference, in weights and in functions.",
+        "Measure how far the draws of a run are from those of a reference, in weights and in functions.",
     ),
     "landscape": Entry(
         "symbayes.cli.landscape:LandscapeCommand",
-        "The plane through three networks of a run as a picture, their mass, and how the loss bends.",
+        "Draw the loss on the plane through three networks of a run; mass and curvature beside it.",
     ),
     "evidence": Entry(
         "symbayes.cli.evidence:EvidenceCommand",
-        "Which model: what runs predict left out (PSIS-LOO, WAIC), and the log evidence.",
+        "Compare runs as models: by the points they predict when left out (PSIS-LOO, WAIC), and by evidence.",
     ),
     "study": Entry(
         "symbayes.cli.study:StudyCommand",
-        "Run a published experiment again, and see its answers beside the paper's.",
+        "Run a published experiment again, and compare its answers with the paper's.",
     ),
-    "data": Entry("symbayes.cli.data:Data", "The datasets: list them, fetch one, check one."),
+    "data": Entry("symbayes.cli.data:Data", "List the datasets, fetch one, or check one."),
 }
 
 

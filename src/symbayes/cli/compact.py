@@ -24,10 +24,10 @@ from symbayes.specs import require, require_counts, require_positive
 
 @dataclass(frozen=True)
 class Compact:
-    """Make part of a run's draws compact, and judge the result by the predictions of the others.
+    """Fit a compact posterior to half of a run's chains, and compare its predictions with the other half.
 
-    A Gaussian is fitted; beside it stand what it must beat, the mean network and some stored draws. With
-    --bits, some draws are also stored in so few bits a weight, chosen and rounded so that their average
+    A Gaussian is fitted and compared with the mean network and with some stored draws of the same size.
+    With --bits, some draws are also rounded to so many bits a weight, and chosen so that their average
     predicts as all draws do.
 
     Example: symbayes compact runs/hmc-digits --bits 2.5
@@ -35,7 +35,7 @@ class Compact:
     Attributes:
         run: folder of the run.
         rank: rank of the Gaussian's covariance, beside its diagonal.
-        align: whether to remove the symmetries first; both are shown then.
+        align: also fit draws with symmetries removed; both are shown then.
         bits: bits a weight of networks that are rounded; from about 2 on little is lost.
         networks: how many networks to keep in few bits.
         samples: networks drawn from a Gaussian to predict with it.

@@ -22,6 +22,8 @@ Name = Positional[Annotated[str, arg(metavar="NAME")]]
 class ListData:
     """List the datasets by name, and where their files are.
 
+    Example: symbayes data list
+
     Attributes:
         json: a file to write the list to; - is the standard output.
     """
@@ -51,7 +53,9 @@ def _plain(listing: data.Listing) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class FetchData:
-    """Download a dataset's files and check them; a download that broke off goes on.
+    """Download a dataset's files and check them; an interrupted download is continued.
+
+    Example: symbayes data fetch mnist
 
     Attributes:
         name: the dataset's name, as `symbayes data list` shows it.
@@ -70,6 +74,8 @@ class FetchData:
 @dataclass(frozen=True)
 class CheckData:
     """Check the sizes and checksums of a dataset's files.
+
+    Example: symbayes data check mnist
 
     Attributes:
         name: the dataset's name, as `symbayes data list` shows it.
@@ -96,7 +102,7 @@ class CheckData:
 
 Data = group(
     "Data",
-    "The datasets: list them, fetch one, check one.",
+    "List the datasets, fetch one, or check one.\n\nExample: symbayes data list",
     [
         Annotated[ListData, subcommand("list", prefix_name=False)],
         Annotated[FetchData, subcommand("fetch", prefix_name=False)],

@@ -11,7 +11,7 @@ from symbayes.cli.output import Json, Output
 
 @dataclass(frozen=True)
 class Diagnose:
-    """Whether the chains of runs have mixed, in functions and in weights, and what to change.
+    """Check whether the chains of runs have mixed, in functions and in weights, and say what to change.
 
     R-hat and effective sample sizes of predictions, of weights, and of weights after removing symmetries,
     beside those of draws of the prior; and a verdict in words.
@@ -21,7 +21,7 @@ class Diagnose:
     Attributes:
         runs: folders of the runs.
         data: name of the dataset, at whose test inputs functions are compared.
-        align: whether weights are compared without symmetries too, which takes the longest.
+        align: compare weights after alignment too, which takes the longest.
         json: a file to write the numbers to; - is the standard output.
     """
 

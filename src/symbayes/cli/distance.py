@@ -17,7 +17,7 @@ from symbayes.specs import require_counts
 
 @dataclass(frozen=True)
 class Distance:
-    """How far the draws of a run are from those of a reference, in weights and in functions.
+    """Measure how far the draws of a run are from those of a reference, in weights and in functions.
 
     Maximum mean discrepancy and sliced Wasserstein distance, of each layer and of all weights, as drawn and
     in canonical form, beside the floor of the reference against itself; with a test that permutes chains.

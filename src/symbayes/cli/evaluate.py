@@ -27,23 +27,24 @@ from symbayes.specs import require, require_counts
 
 WHICH_METRICS = arg(
     metavar="NAME [NAME ...]",
-    help=f"what to tell of the runs, of {', '.join(dict.fromkeys(row.name for row in METRICS))}.",
+    help=f"metrics to show, of {', '.join(dict.fromkeys(row.name for row in METRICS))}.",
     help_behavior_hint="(default: the usual ones for the kind of target)",
 )
 
 
 @dataclass(frozen=True)
 class Evaluate:
-    """Accuracy, calibration and agreement of runs, on the test part of their dataset.
+    """Compare runs on the test part of their dataset: accuracy, calibration, agreement and more.
 
     Example: symbayes evaluate runs/hmc-digits runs/ensemble-digits --metrics accuracy nll agreement
 
     Attributes:
         runs: folders of the runs.
-        reference: the run with which agreement and total variation are; one more, or one of them.
-        metrics: what to tell of them.
-        ood: names of other datasets, whose test inputs are those from elsewhere for AUROC and FPR95.
-        shift: names of shifts of images under which scores are told too, as fog or fog:5 with its severity.
+        reference: the run that the others are compared with by agreement and total variation; one of them or
+            a further one.
+        metrics: metrics to show.
+        ood: names of other datasets, whose test inputs are out of distribution, for AUROC and FPR95.
+        shift: shifts of the test images under which runs are scored too: fog, or fog:5 for one severity.
         recalibrate: a map of probabilities, fitted for each run on the validation part: temperature, vector,
             dirichlet or isotonic.
         save: files to write the table to, as .md, .csv, .tex, .json, or as a page .html.
@@ -109,16 +110,16 @@ class Evaluate:
 
 @dataclass(frozen=True)
 class ReportCommand:
-    """A self-contained HTML page about runs: comparison, mixing, symmetry, calibration, what is unsure.
+    """Write an HTML page about runs: comparison, mixing, symmetry, calibration, uncertainty.
 
     Example: symbayes report runs/hmc-digits runs/ensemble-digits --out page.html
 
     Attributes:
         runs: folders of the runs; the first is the reference of agreement and total variation.
-        ood: names of other datasets, whose test inputs are those from elsewhere.
+        ood: names of other datasets, whose test inputs are out of distribution.
         also: parts that take longer: quality, the distances of each run from the first one in weights and
             functions, and landscape, the loss around each run.
-        out: the HTML file to write; one that is there is replaced.
+        out: the HTML file to write; an existing file is replaced.
         json: a file to write all results to, as numbers; - is the standard output.
         data: name of the dataset.
         max_draws: the most draws whose symmetries are removed, chosen evenly.

@@ -13,7 +13,7 @@ from symbayes.specs import require, require_counts
 
 @dataclass(frozen=True)
 class EvidenceCommand:
-    """Which model: what runs predict left out (PSIS-LOO, WAIC), and the log evidence.
+    """Compare runs as models: by the points they predict when left out (PSIS-LOO, WAIC), and by evidence.
 
     The evidence is integrated over a ladder of temperatures, from the posterior to the prior.  Laplace's
     estimate and the variational bound of runs that have one stand beside it, with and without the log number
@@ -24,9 +24,9 @@ class EvidenceCommand:
     Attributes:
         runs: folders of the runs, on the same training data.
         ladder: folders of runs of the first one's posterior at other temperatures (--tempers likelihood).
-        rungs: draw a ladder of so many rungs with the method of the first run, the prior and the run among
+        rungs: draw a ladder of this many rungs with the method of the first run, the prior and the run among
             them.
-        store: folder for the rungs; what is there is not drawn again.
+        store: folder for the rungs; rungs that are there already are not drawn again.
         out: an HTML file to write the tables and pictures to.
         json: a file to write the numbers to; - is the standard output.
     """

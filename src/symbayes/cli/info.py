@@ -10,7 +10,7 @@ from symbayes.cli.output import Json, Output
 
 @dataclass(frozen=True)
 class Info:
-    """What a run is, whether it has ended, and whether to trust it: acceptance, divergences, R-hat, ESS.
+    """Show what a run is, whether it has finished, and its acceptance, divergences, R-hat and ESS.
 
     Example: symbayes info runs/hmc-digits
 

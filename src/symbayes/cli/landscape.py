@@ -14,7 +14,7 @@ from symbayes.specs import require_counts
 
 @dataclass(frozen=True)
 class LandscapeCommand:
-    """The plane through three networks of a run as a picture, their mass, and how the loss bends.
+    """Draw the loss on the plane through three networks of a run; mass and curvature beside it.
 
     The mass, summed squares of all weights, stands beside its minimum over scalings of the units.
 
@@ -22,7 +22,7 @@ class LandscapeCommand:
 
     Attributes:
         run: folder of the run.
-        out: the HTML file to write; one that is there is replaced.
+        out: the HTML file to write; an existing file is replaced.
         steps: places along each side of the picture.
         eigenvalues: how many of the largest eigenvalues of the Hessian.
         data: name of the dataset.

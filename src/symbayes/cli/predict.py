@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Predict:
-    """What a run predicts for new inputs: means, intervals and probabilities, in the targets' own units.
+    """Predict new inputs with a run: means, intervals and probabilities, in the targets' own units.
 
     Example: symbayes predict runs/hmc-houses --data new-houses.csv --out prices.csv
 
     Attributes:
         run: folder of the run.
-        out: the file to write, .csv or .npz; one that is there is replaced.
+        out: the file to write, .csv or .npz; an existing file is replaced.
         data: a .csv, .npz or .parquet file with the columns of the training data (or, of an archive, an array
             x), or the name of a dataset, whose test part is predicted.
         interval: probability of the intervals.

@@ -34,14 +34,14 @@ class Where:
     """Where a run goes and where it begins.
 
     Attributes:
-        store: folder of the run; a run that is there already goes on.
+        store: folder of the run; a run that is there already is continued.
         seed: the same seed gives the same draws.
         start: folder of another run, from whose last draws the chains begin.
         keep: keep every n-th draw; 0 keeps none.
-        splits: draw on all splits of a uci set, or on so many of the first, each into a folder of its own
-            below the store, and tell mean and standard error over them.
+        splits: draw on all splits of a uci set, or on this many of the first, each into a folder of its own
+            below the store, and print mean and standard error over them.
         json: a file to write the numbers of the table at the end to; - is the standard output.
-        estimate: tell the cost before the run starts, from timing a few gradients; not with --hosts.
+        estimate: print the cost before the run starts, from timing a few gradients; not with --hosts.
         hosts: run on many processes, each started with this line: auto where JAX detects them (SLURM, Open
             MPI, Kubernetes, TPU pods), or address and port of the first process, as in node0:1234.
         process: with an address, which process this is and of how many, as in 0/4.

@@ -19,6 +19,8 @@ from symbayes.studies.study import listed
 class ListStudies:
     """List the studies: what each asks, and the paper that it follows.
 
+    Example: symbayes study list
+
     Attributes:
         json: a file to write the list to; - is the standard output.
     """
@@ -41,8 +43,8 @@ class ListStudies:
 
 StudyCommand = group(
     "StudyCommand",
-    "Run a published experiment again, and see its answers beside the paper's.\n\n"
-    "A study that was stopped goes on where it was when the same command is given again.\n\n"
+    "Run a published experiment again, and compare its answers with the paper's.\n\n"
+    "A study that was stopped continues when the same command is given again.\n\n"
     "Example: symbayes study truth --preset quick",
     [
         Annotated[ListStudies, subcommand("list", prefix_name=False)],

@@ -30,7 +30,7 @@ MEASURES = {
 
 @dataclass(frozen=True)
 class Symmetries:
-    """The weight-space symmetries of a network, found from its program.
+    """Find the weight-space symmetries of a network from its program.
 
     Example: symbayes symmetries lenet --data mnist
 
@@ -70,7 +70,7 @@ def group_numbers(group: symmetry.Symmetry) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Align:
-    """Move the draws of a run by symmetries of its network until they can be compared, into a new run.
+    """Align the draws of a run: move them by symmetries of the network until weights can be compared.
 
     The new run predicts as the old one does, and `evaluate`, `report` and `compact` take it.  Or move trained
     networks next to one: give their checkpoints, and --network.

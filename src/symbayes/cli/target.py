@@ -42,20 +42,20 @@ class Target:
             imdb:length=200 or uci-yacht:split=3. Or a .csv, .npz or .parquet file of your own.
         target: the column of that file to predict, or several; the other columns are the inputs.
         task: whether that column holds numbers to predict or labels, where that is not plain.
-        examples: condition on so many of the first training examples only.
+        examples: use only this many of the first training examples.
         network: mlp, lenet, cnn, resnet20-frn, resnet18, alexnet, cnn-lstm, transformer, or one of your own
             as module:attribute.
         hidden: widths of the hidden layers of an mlp, as in --hidden 64 64; none gives a linear model.
         option: further options of the network, each as name=value, as in --option activation=tanh.
-        prior: law of every weight and bias before any data: normal, laplace, logistic, student-t with 4
+        prior: prior distribution of every weight and bias: normal, laplace, logistic, student-t with 4
             degrees of freedom, or an even mixture of two normals of which one is exp(-6) times as wide.
-        prior_scale: scale of that law; for normal it is the standard deviation, for a mixture that of its
+        prior_scale: scale of the prior; for normal it is the standard deviation, for a mixture that of its
             wider part.
         layer_scale: another scale for some layers, each as name=value with the name as `symbayes symmetries`
             shows it, without params/; shell patterns may stand for many, as in 'hidden1/*=0.1' '*/bias=1'.
         likelihood: how targets scatter, for regression: gaussian around the output with a known noise,
-            learned, where the noise is a parameter too, or heteroscedastic, where the network also tells the
-            noise of each target.
+            learned, where the noise is a parameter too, or heteroscedastic, where the network also predicts
+            the noise of each target.
         noise: standard deviation of the gaussian noise, in units of the targets' own standard deviation
             where the dataset is standardised, as the uci sets are; of a learned noise, the centre of its
             log-normal prior.

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from symbayes.brief import briefly
 from symbayes.data.examples import Dataset, Scaling
-from symbayes.specs import did_you_mean, require
+from symbayes.specs import Record, Recorded, did_you_mean, require
 
 Table = Mapping[str, np.ndarray]
 """Columns by name, each (n,): numbers, or words as strings."""
@@ -78,7 +79,7 @@ class Preparation:
         scalings = dataset.input_scaling, dataset.target_scaling
         return cls(dataset.columns, dataset.targets, dataset.class_names, *scalings)
 
-    def rows(self, what: Any) -> np.ndarray:
+    def rows(self, what: ArrayLike | Mapping[str, ArrayLike]) -> np.ndarray:
         """Inputs of the network for a table, or for an array in the units of the training data."""
         if is_table(what):
             return self._scaled(encoded(table(what), self.columns))
@@ -87,7 +88,7 @@ class Preparation:
     def _scaled(self, x: np.ndarray) -> np.ndarray:
         return x.astype(np.float32) if self.inputs is None else self.inputs.apply(x)
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> Record:
         """As JSON."""
         return {
             "columns": [[column.name, list(column.words)] for column in self.columns],
@@ -98,7 +99,7 @@ class Preparation:
         }
 
     @classmethod
-    def read(cls, recorded: Mapping[str, Any]) -> Preparation:
+    def read(cls, recorded: Recorded) -> Preparation:
         """From what `record` gave."""
         scalings = {
             name: None if recorded[name] is None else Scaling.read(recorded[name])

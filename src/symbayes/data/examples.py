@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from symbayes.brief import briefly
 from symbayes.pytrees import pytree
+from symbayes.specs import Record, Recorded
 
 
 @briefly
@@ -113,7 +113,7 @@ class Scaling:
     def apply(self, a: np.ndarray) -> np.ndarray:
         return ((a - self.mean) / self.scale).astype(np.float32)
 
-    def undo(self, z: Any) -> Any:
+    def undo(self, z: np.ndarray) -> np.ndarray:
         """Back to the original units."""
         return z * self.scale + self.mean
 
@@ -122,7 +122,7 @@ class Scaling:
         return {"mean": np.ravel(self.mean).tolist(), "scale": np.ravel(self.scale).tolist()}
 
     @classmethod
-    def read(cls, recorded: Mapping[str, Any]) -> Scaling:
+    def read(cls, recorded: Recorded) -> Scaling:
         """From what `record` gave."""
         return cls(np.array(recorded["mean"]), np.array(recorded["scale"]))
 
@@ -159,7 +159,7 @@ class Dataset:
         return f"Dataset({self.name!r}: {kind}, inputs {tuple(self.test.x.shape[1:])}, {sizes})"
 
     @property
-    def about(self) -> dict[str, Any]:
+    def about(self) -> Record:
         """What a run notes of its data, so that it can be found again and predictions be read."""
         from symbayes.data.columns import Preparation  # which needs the scaling above
 
@@ -176,7 +176,7 @@ class Dataset:
         return ":".join([file.partition(".")[0], *([",".join(kept)] if any(kept) else [])])
 
     @property
-    def sizes(self) -> dict[str, Any]:
+    def sizes(self) -> Record:
         """What a network for this dataset is made with: its outputs (their shape, where they have
         positions), and for texts the vocabulary."""
         shape = tuple(map(int, self.test.y.shape[1:])) + (() if self.classes is None else (self.classes,))

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from symbayes.data.columns import Column, encoded, is_table, standardisation, table
 from symbayes.data.examples import Dataset, Examples, Scaling, validate
@@ -18,12 +19,12 @@ FEW = 20
 
 
 def from_arrays(
-    x: Any,
-    y: Any,
+    x: ArrayLike | Mapping[str, ArrayLike],
+    y: ArrayLike | Mapping[str, ArrayLike],
     *,
     name: str = "own data",
     task: Task | None = None,
-    test: float | int | tuple[Any, Any] = 0.1,
+    test: float | int | tuple[ArrayLike | Mapping[str, ArrayLike], ArrayLike | Mapping[str, ArrayLike]] = 0.1,
     validation: float | int = 0.1,
     split: int = 0,
     standardise: bool = True,

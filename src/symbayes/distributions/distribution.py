@@ -25,6 +25,7 @@ from symbayes import trees
 from symbayes.distributions.layout import weights_of
 from symbayes.draws import Draws, files
 from symbayes.specs import did_you_mean, require, require_counts
+from symbayes.trees import Tree
 
 Variables = dict[str, Any]
 """Nested dictionaries of arrays: the parameters, and under ``stats`` the statistics of normalisers."""
@@ -52,7 +53,7 @@ class Distribution(abc.ABC):
         """One draw; may be traced, under ``jit`` and ``vmap`` too."""
 
     @abc.abstractmethod
-    def log_density(self, variables: Any) -> Float64[np.ndarray, "*lead"]:
+    def log_density(self, variables: Tree) -> Float64[np.ndarray, "*lead"]:
         """The log density (nats) of the parameters of each of the variables, which may have leading axes.
 
         It is computed on the host, in float64.  Parameters that the distribution holds fixed take no part in

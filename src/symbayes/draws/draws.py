@@ -15,12 +15,14 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from symbayes import trees
 from symbayes.brief import briefly, html_table
 from symbayes.draws import export
 from symbayes.draws.forward import PLAIN, Forward
-from symbayes.specs import require
+from symbayes.specs import Recorded, require
+from symbayes.trees import Tree
 
 STATISTICS = export.STATISTICS
 VARIABLES = "variables"
@@ -85,6 +87,10 @@ def read_segment(segment: Segment, draws: slice = slice(None)) -> dict[str, np.n
     return {name: segment.read(name, draws) for name in segment.shapes()}
 
 
+Index = slice | int | Sequence[int] | np.ndarray
+"""Which chains or draws: what NumPy takes as an index."""
+
+
 def named_arrays(variables: Any, stats: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """Variables and statistics by the names that a shard has for them."""
     flat = {f"{VARIABLES}/{name}": np.asarray(leaf) for name, leaf in trees.flatten(variables).items()}
@@ -104,7 +110,7 @@ class Origin:
         found: what the chains had in common when the run ended, by name; another run can take it over.
     """
 
-    config: Mapping[str, Any]
+    config: Recorded
     posterior: Any
     traces: Mapping[str, np.ndarray] = field(default_factory=dict)
     distribution: Any = None
@@ -120,13 +126,13 @@ class Draws:
     """
 
     segments: Sequence[Segment]
-    observed: Mapping[str, Any] = field(default_factory=dict)
+    observed: Mapping[str, Mapping[str, np.ndarray]] = field(default_factory=dict)
     path: Path | None = None
     origin: Origin | None = None
     forward: Forward = PLAIN
 
     @classmethod
-    def from_variables(cls, variables: Any, stats: Mapping[str, Any] | None = None) -> Draws:
+    def from_variables(cls, variables: Tree, stats: Mapping[str, ArrayLike] | None = None) -> Draws:
         """Draws in memory from a tree with leading axes (chain, draw)."""
         return cls.from_arrays(named_arrays(variables, stats or {}))
 
@@ -174,7 +180,7 @@ class Draws:
         return self.chains * sum(each)
 
     @property
-    def variables(self) -> dict[str, Any]:
+    def variables(self) -> dict[str, Tree]:
         """All draws in memory as one tree with leading axes (chain, draw)."""
         return trees.variables({name: self._read_all(name, slice(None)) for name in self.shapes})
 
@@ -218,7 +224,7 @@ class Draws:
         require(every > 0, f"thinning keeps every n-th draw with n >= 1, not {every}")
         return self.select(draws=np.arange(0, len(self), every))
 
-    def select(self, chains: Any = slice(None), draws: Any = slice(None)) -> Draws:
+    def select(self, chains: Index = slice(None), draws: Index = slice(None)) -> Draws:
         """Some chains and draws (slices or index arrays), in memory."""
         rows = np.atleast_1d(np.arange(self.chains)[chains])
         pick = np.atleast_1d(np.arange(len(self))[draws])

@@ -32,6 +32,8 @@ from symbayes.draws import files, journal
 from symbayes.draws.draws import Draws
 from symbayes.draws.forward import FITTED, Forward
 from symbayes.draws.shards import RunError, ShardSegment, Steady, StoredFile, without_repeats
+from symbayes.specs import Recorded
+from symbayes.trees import Array
 
 PARTS = ("draws", "traces", "distribution", "state")
 """Folders with files of single blocks."""
@@ -57,7 +59,7 @@ class Run:
 
     @classmethod
     @contextlib.contextmanager
-    def write(cls, path: str | Path, config: Mapping[str, Any], grows: Collection[str] = ()) -> Iterator[Run]:
+    def write(cls, path: str | Path, config: Recorded, grows: Collection[str] = ()) -> Iterator[Run]:
         """The run in this folder, made if need be, locked against other writers.
 
         An existing run must have the same configuration, but that the numbers named in `grows` (as in
@@ -144,13 +146,13 @@ class Run:
 
     def commit(
         self,
-        draws: Mapping[str, Any],
+        draws: Mapping[str, np.ndarray],
         count: int,
         *,
         cursor: Mapping[str, int],
-        state: Mapping[str, Any] | None = None,
-        traces: Mapping[str, Any] | None = None,
-        distribution: Mapping[str, Any] | None = None,
+        state: Mapping[str, Array] | None = None,
+        traces: Mapping[str, Array] | None = None,
+        distribution: Mapping[str, Array] | None = None,
         metrics: Mapping[str, float] | None = None,
         plan: Mapping[str, int] | None = None,
         gradients: float = 0.0,
@@ -198,11 +200,11 @@ class Run:
                 if old.name != f"{block:06d}.safetensors":
                     old.unlink()
 
-    def save_observed(self, name: str, arrays: Mapping[str, Any]) -> None:
+    def save_observed(self, name: str, arrays: Mapping[str, Array]) -> None:
         """Keep what an observer gave at the end."""
         files.write_bytes(self.path / "observed" / f"{name}.safetensors", *files.pack(arrays))
 
-    def _write(self, name: str, arrays: Mapping[str, Any]) -> dict[str, Any]:
+    def _write(self, name: str, arrays: Mapping[str, Array]) -> dict[str, Any]:
         content = files.pack(arrays)
         files.write_bytes(self.path / name, *content)
         return {"file": name, "bytes": files.size(content), "sha256": files.sha256(*content)}

@@ -13,16 +13,17 @@ from symbayes.engine.opened import Opened, Source, open_run
 from symbayes.specs import differences, require
 
 
-def join(*runs: Source, along: Along = "chain") -> Opened:
+def join(*runs: Source | list[Source] | tuple[Source, ...], along: Along = "chain") -> Opened:
     """Some runs of the same posterior as one, in memory; draws are read when they are used.
 
     Args:
-        runs: folders, draws in memory, or opened runs.
+        runs: folders, draws in memory, or opened runs; or a list of them.
         along: ``"chain"`` sets chains side by side; ``"draw"`` sets draws one after the other, as for runs
             that began where another ended.
     """
-    require(len(runs) > 0, "to join takes at least one run")
-    opened = [open_run(run) for run in runs]
+    listed = [run for given in runs for run in (given if isinstance(given, list | tuple) else [given])]
+    require(len(listed) > 0, "to join takes at least one run")
+    opened = [open_run(run) for run in listed]
     first = opened[0]
     for other in opened[1:]:
         lines = differences(first.config["posterior"], other.config["posterior"])

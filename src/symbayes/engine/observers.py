@@ -18,6 +18,7 @@ from symbayes.posterior import Posterior
 from symbayes.posterior.forwards import Passes
 from symbayes.posterior.likelihoods import Running
 from symbayes.posterior.prediction import joined, outputs
+from symbayes.trees import Array, Tree
 
 Memory = dict[str, np.ndarray]
 
@@ -37,14 +38,14 @@ class Observer(Protocol):
         """What is remembered before the first draw."""
         ...
 
-    def look(self, posterior: Posterior, variables: Any, passes: Passes) -> Any:
+    def look(self, posterior: Posterior, variables: Tree, passes: Passes) -> Tree:
         """What is needed of a block: a pytree of arrays with leading axes (chain, draw).
 
         `passes` says how these variables predict.
         """
         ...
 
-    def update(self, posterior: Posterior, memory: Memory, seen: Any) -> Memory:
+    def update(self, posterior: Posterior, memory: Memory, seen: Tree) -> Memory:
         """What is remembered after `look` has given `seen`, now as numpy arrays of draws only."""
         ...
 
@@ -61,13 +62,13 @@ class Predictions:
     real targets ``mean``, ``std``, ``aleatoric`` and ``epistemic`` (n, ..., d).
     """
 
-    x: Any
+    x: Array
     name: str = "predictions"
 
     def init(self, posterior: Posterior) -> Memory:
         return _memory(self._begun(posterior))
 
-    def look(self, posterior: Posterior, variables: Any, passes: Passes) -> list[jax.Array]:
+    def look(self, posterior: Posterior, variables: Tree, passes: Passes) -> list[jax.Array]:
         return outputs(posterior.network, posterior.likelihood, variables, self.x, passes)
 
     def update(self, posterior: Posterior, memory: Memory, seen: list[np.ndarray]) -> Memory:
@@ -104,10 +105,10 @@ class Moments:
             memory |= {f"mean/{name}": np.zeros(shape), f"deviation/{name}": np.zeros(shape)}
         return memory
 
-    def look(self, posterior: Posterior, variables: Any, passes: Passes) -> Any:
+    def look(self, posterior: Posterior, variables: Tree, passes: Passes) -> Tree:
         return variables
 
-    def update(self, posterior: Posterior, memory: Memory, seen: Any) -> Memory:
+    def update(self, posterior: Posterior, memory: Memory, seen: Tree) -> Memory:
         blocks = trees.flatten(seen)
         chains, count = next(iter(blocks.values())).shape[:2]
         updated = {"count": np.asarray(memory["count"] + chains * count)}

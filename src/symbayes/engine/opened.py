@@ -15,6 +15,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import ArrayLike
 
 from symbayes import data, networks, specs, symmetry, trees
 from symbayes.brief import brief, html_table
@@ -31,7 +32,9 @@ from symbayes.posterior.likelihoods import Likelihood
 from symbayes.posterior.numerics import COMPILED_AT_ONCE
 from symbayes.posterior.prediction import log_likelihoods, predict, predictions
 from symbayes.posterior.priors import Prior
+from symbayes.specs import Recorded
 from symbayes.symmetry import Symmetry
+from symbayes.trees import Tree
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +56,7 @@ class Opened:
     network: Network
     likelihood: Likelihood
     prior: Prior
-    config: Mapping[str, Any]
+    config: Recorded
     path: Path | None = None
     traces: Mapping[str, np.ndarray] = field(default_factory=dict)
     distribution: Distribution | None = None
@@ -82,7 +85,7 @@ class Opened:
         return self.config["method"]["kind"]
 
     @property
-    def about(self) -> Mapping[str, Any]:
+    def about(self) -> Recorded:
         """Notes kept with the run, such as the name of its dataset."""
         return self.config.get("about", {})
 
@@ -119,7 +122,7 @@ class Opened:
         return jnp.zeros((2, *form["shape"]), form["dtype"])
 
     @functools.cached_property
-    def variables(self) -> Any:
+    def variables(self) -> Tree:
         """Fresh variables of the network."""
         return fresh(self.network, self.example)
 
@@ -132,7 +135,7 @@ class Opened:
         """What the run is, whether it has ended, and whether to trust it."""
         return Summary.of(self)
 
-    def predict(self, x: Any) -> Predictive:
+    def predict(self, x: ArrayLike | Mapping[str, ArrayLike]) -> Predictive:
         """The predictive distribution of every draw; of a folder's it is kept for the next time.
 
         `x` are inputs as the network takes them; or a table, of pandas or a mapping, with the columns of the
@@ -156,7 +159,12 @@ class Opened:
         return predicting(self.likelihood, self.draws.forward.kind).predictive(values)
 
     def to_arviz(
-        self, *, log_likelihood: bool = True, posterior_predictive: bool = True, x: Any = None, seed: int = 0
+        self,
+        *,
+        log_likelihood: bool = True,
+        posterior_predictive: bool = True,
+        x: ArrayLike | None = None,
+        seed: int = 0,
     ) -> Any:
         """For ArviZ: a DataTree, or InferenceData for versions below 1.0 (extra ``arviz``).
 
@@ -179,16 +187,19 @@ class Opened:
 
 
 @functools.partial(jax.jit, static_argnums=0, compiler_options=COMPILED_AT_ONCE)
-def fresh(network: Network, example: jax.Array) -> Any:
+def fresh(network: Network, example: jax.Array) -> Tree:
     """Fresh variables of a network, made by one program."""
     return network.init(jax.random.key(0), example)
 
 
 @functools.lru_cache(maxsize=16)
 def group_of(network: Network, shape: tuple[int, ...], dtype: Any) -> Symmetry:
-    """The symmetries of a network for inputs of this form; of runs of equal networks they are found once."""
+    """The symmetries of a network for inputs of this form, also where its statistics are computed again; of
+    runs of equal networks they are found once.
+    """
     example = jnp.zeros(shape, dtype)
-    return symmetry.discover(network.apply, fresh(network, example), example)
+    found = symmetry.discover(network.apply, fresh(network, example), example)
+    return found.with_statistics_computed()
 
 
 Source = str | Path | Run | Draws | Opened

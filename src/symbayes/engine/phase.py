@@ -30,6 +30,7 @@ import numpy as np
 from symbayes.distributions import Distribution
 from symbayes.posterior import Posterior
 from symbayes.pytrees import pytree
+from symbayes.trees import Scalar, Tree
 
 Shared = Any
 """What all chains have in common: a pytree of the phase's own."""
@@ -38,6 +39,8 @@ Chain = Any
 better."""
 Flight = Any
 """What one chain carries from step to step."""
+Evidence = Any
+"""What one chain tells the others at the end of a unit, a pytree; not stored."""
 Statistics = dict[str, jax.Array]
 
 P = TypeVar("P", bound=type)
@@ -88,11 +91,11 @@ class Left:
             had in common when it ended, by name.
     """
 
-    variables: Any
-    chain: Any = None
-    shared: Any = None
-    distribution: Any = None
-    found: Any = None
+    variables: Tree
+    chain: Chain = None
+    shared: Shared = None
+    distribution: Tree = None
+    found: Tree = None
 
 
 @pytree
@@ -100,7 +103,7 @@ class Left:
 class Position:
     """A chain that remembers nothing but where it is."""
 
-    variables: Any
+    variables: Tree
 
 
 class Phase:
@@ -116,7 +119,7 @@ class Phase:
 
     units: int
     batch: int | None = None
-    validation: Any = None
+    validation: Tree = None
     """Validation data, if it looks at them: leaves, whose checksum is recorded with the run."""
 
     def begin(self, posterior: Posterior, left: Left, tick: Tick) -> Shared:
@@ -127,7 +130,7 @@ class Phase:
         """Where one chain begins; the key is the phase's own.  By default a chain is where it is."""
         return Position(left.variables)
 
-    def steps(self, posterior: Posterior, shared: Shared) -> Any:
+    def steps(self, posterior: Posterior, shared: Shared) -> Scalar:
         """Steps in a unit, which may be traced; by default one, or as many as fill an epoch."""
         return 1 if self.batch is None else posterior.size // self.batch
 
@@ -155,11 +158,11 @@ class Phase:
 
     def close(
         self, posterior: Posterior, shared: Shared, chain: Chain, flight: Flight, tick: Tick
-    ) -> tuple[Chain, Statistics, Any]:
+    ) -> tuple[Chain, Statistics, Evidence]:
         """End a unit: the chain, statistics that are kept with the run, and evidence for `learn`."""
         return flight, {}, None
 
-    def learn(self, shared: Shared, evidence: Any, tick: Tick) -> Shared:
+    def learn(self, shared: Shared, evidence: Evidence, tick: Tick) -> Shared:
         """Learn from all chains; `evidence` has a leading chain axis.  The tick has no key."""
         return shared
 
@@ -171,7 +174,7 @@ class Phase:
         """Whether this unit ends in a draw; asked on the host."""
         return False
 
-    def draw(self, posterior: Posterior, shared: Shared, chain: Chain, tick: Tick) -> tuple[Any, Statistics]:
+    def draw(self, posterior: Posterior, shared: Shared, chain: Chain, tick: Tick) -> tuple[Tree, Statistics]:
         """The draw of a unit that ends in one, and statistics beside those of the unit."""
         return chain.variables, {}
 

@@ -24,7 +24,7 @@ from symbayes.specs import require
 AXES = ("chain", "data")
 
 
-def make_mesh(chains: int, devices: Sequence[Any] | None = None, data: int | None = None) -> Mesh:
+def make_mesh(chains: int, devices: Sequence[object] | None = None, data: int | None = None) -> Mesh:
     """A mesh over all devices (or the given ones): as many as divide the chains along ``chain``,
     the rest along ``data``."""
     devices = list(jax.devices() if devices is None else devices)

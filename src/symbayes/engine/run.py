@@ -5,9 +5,8 @@ from __future__ import annotations
 import dataclasses
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from jax.sharding import Mesh
@@ -28,7 +27,8 @@ from symbayes.engine.start import Start
 from symbayes.networks import require_storable
 from symbayes.networks.session import session_code
 from symbayes.posterior import Posterior
-from symbayes.specs import require, require_counts, require_kind
+from symbayes.specs import Recorded, require, require_counts, require_kind
+from symbayes.trees import Tree
 
 __all__ = ["Diverged", "Stopped", "run"]
 
@@ -43,12 +43,12 @@ def run(
     *,
     seed: int = 0,
     store: str | Path | None = None,
-    start: Draws | Mapping[str, Any] | None = None,
+    start: Draws | Tree | None = None,
     observers: Sequence[Observer] = (),
     keep: int = 1,
     mesh: Mesh | None = None,
     progress: bool | None = None,
-    about: Mapping[str, Any] | None = None,
+    about: Recorded | None = None,
     block_steps: int | None = None,
 ) -> Draws:
     """Draw from the posterior.

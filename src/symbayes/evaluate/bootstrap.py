@@ -1,8 +1,8 @@
 """How sure a metric is, given that the test examples are a sample: the bootstrap over examples.
 
 A metric is computed again on examples drawn with replacement, positions of an example staying together, and
-the inputs from elsewhere drawn by themselves.  Its standard error is the standard deviation of these values,
-and its 95 % interval reaches ``1.96`` of them to both sides.  Where a metric is a mean over examples,
+the out-of-distribution inputs drawn by themselves.  Its standard error is the standard deviation of these
+values, and its 95 % interval reaches ``1.96`` of them to both sides.  Where a metric is a mean over examples,
 resampling is a product with counts and costs next to nothing.
 
 Metrics of equally many examples are computed on the same examples, so that a difference of two runs has a

@@ -1,7 +1,7 @@
-"""Detection: whether a score tells inputs from elsewhere (out of distribution) from those of the test set.
+"""Detection: whether a score tells out-of-distribution inputs from those of the test set.
 
-Inputs from elsewhere are the positives, and a higher score is more suspicious.  With ``S`` the score of a
-random input from elsewhere and ``S_0`` that of one of the test set,
+Out-of-distribution inputs are the positives, and a higher score is more suspicious.  With ``S`` the score of
+a random out-of-distribution input and ``S_0`` that of one of the test set,
 
     AUROC = P(S > S_0) + 1/2 P(S = S_0)
     FPR95 = P(S_0 >= t)                    t the highest threshold with P(S >= t) >= 0.95
@@ -16,7 +16,7 @@ from symbayes.evaluate.inputs import finite
 
 
 def auroc(inside: ArrayLike, outside: ArrayLike) -> float:
-    """Probability that an input from elsewhere has the higher score; equal scores count one half.
+    """Probability that an out-of-distribution input has the higher score; equal scores count one half.
 
     The area under the receiver operating characteristic, from ranks (Hanley and McNeil 1982).
     """
@@ -29,7 +29,7 @@ def auroc(inside: ArrayLike, outside: ArrayLike) -> float:
 
 
 def aupr_out(inside: ArrayLike, outside: ArrayLike) -> float:
-    """Average precision with inputs from elsewhere as the positives: a high score calls them.
+    """Average precision with out-of-distribution inputs as the positives: a high score calls them.
 
     ``sum_t (recall_t - recall_(t-1)) precision_t`` over all thresholds, from the highest score down; equal
     scores are on one side (Davis and Goadrich 2006).  Chance is the share of the positives.
@@ -50,7 +50,7 @@ class Roc:
 
     Attributes:
         false: share of the test set that is called foreign.
-        true: share of the inputs from elsewhere that are.
+        true: share of the out-of-distribution inputs that are.
     """
 
     false: np.ndarray
@@ -67,8 +67,8 @@ def roc(inside: ArrayLike, outside: ArrayLike) -> Roc:
 def fpr(inside: ArrayLike, outside: ArrayLike, at: float = 0.95) -> float:
     """False positives at a share `at` of true positives (Liang et al. 2018).
 
-    The threshold is the highest that finds so many of the inputs from elsewhere; whatever scores as high as
-    the threshold is called foreign, so equal scores are on one side.
+    The threshold is the highest that finds this share of out-of-distribution inputs; what scores as high
+    as the threshold is called foreign, so equal scores are on one side.
     """
     known, foreign = _scores(inside, outside)
     if not 0 < at <= 1:

@@ -35,7 +35,7 @@ class Distances:
     def __add__(self, other: Distances) -> Distances:
         return Distances(self.squared + other.squared, self.absolute + other.absolute)
 
-    def part(self, rows: Any, columns: Any) -> Distances:
+    def part(self, rows: np.ndarray, columns: np.ndarray) -> Distances:
         """Between some of the points."""
         where = np.ix_(rows, columns)
         return Distances(self.squared[where], self.absolute[where])

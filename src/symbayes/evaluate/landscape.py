@@ -5,6 +5,8 @@ With ``f(t)`` the loss of the network ``(1 - t) w_0 + t w_1``,
     barrier = max_t (f(t) - (1 - t) f(0) - t f(1))
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, SupportsFloat
@@ -13,6 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from symbayes.evaluate.inputs import finite
+
+Weights = Any
+"""A tree of weights: any JAX pytree of arrays.  Trees are not imported here, since they need JAX."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +28,7 @@ class Path:
     values: np.ndarray
 
 
-def path(loss: Callable[[Any], SupportsFloat], w0: Any, w1: Any, steps: int = 25) -> Path:
+def path(loss: Callable[[Weights], SupportsFloat], w0: Weights, w1: Weights, steps: int = 25) -> Path:
     """The loss (or accuracy, or any number) of (1-t) w0 + t w1 at `steps` evenly spaced t, ends included.
 
     The weights are trees of arrays of one structure, given to `loss` as they are mixed.

@@ -18,7 +18,7 @@ NEEDS: Mapping[Need, str] = {
     "targets": "the true targets",
     "validation": "validation examples",
     "reference": "another run to compare with",
-    "ood": "inputs from elsewhere",
+    "ood": "out-of-distribution inputs",
     "logits": "the network's outputs before they are made probabilities",
     "draws": "several draws",
 }

@@ -6,9 +6,9 @@ which of the two predicts, in nats and averaged over points, is
     I(i, j) = H((p + q) / 2) - (H(p) + H(q)) / 2
 
 the Jensen-Shannon divergence, from 0 to ``ln 2``.  Laurent et al. (2024) look at all pairs of 1,000 networks,
-on inputs like the training data and on inputs from elsewhere, to see whether independent trainings end in the
-same function: how widely the values spread over pairs (their dispersion), and whether pairs that disagree on
-the one disagree on the other (their correlation).
+on inputs like the training data and on out-of-distribution inputs, to see whether independent trainings end
+in the same function: how widely the values spread over pairs (their dispersion), and whether pairs that
+disagree on the one disagree on the other (their correlation).
 """
 
 from __future__ import annotations

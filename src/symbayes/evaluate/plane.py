@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import SupportsFloat
 
 import numpy as np
+
+from symbayes.evaluate.landscape import Weights
 
 MARGIN = 0.25
 
@@ -57,7 +59,7 @@ def grid(networks: Sequence[np.ndarray], steps: int = 21, margin: float = MARGIN
     return Grid(x, y, np.stack([1 - second - third, second, third], -1), corners)
 
 
-def plane(loss: Callable[[Any], Any], networks: Sequence[Any], steps: int = 21) -> Plane:
+def plane(loss: Callable[[Weights], SupportsFloat], networks: Sequence[Weights], steps: int = 21) -> Plane:
     """The loss (or any number) on the plane through three trees of weights."""
     import jax  # here alone, so that the rest of this room needs NumPy only
 

@@ -22,6 +22,7 @@ from symbayes.networks.equinox import FromEquinox, is_equinox_class
 from symbayes.networks.imports import Options, Reference
 from symbayes.networks.network import Network, NNXNetwork, Spec, Variables, from_spec
 from symbayes.networks.session import session_code
+from symbayes.trees import Tree
 
 
 @dataclass(frozen=True)
@@ -188,7 +189,9 @@ def from_nnx(constructor: Callable[..., nnx.Module] | nnx.Module, **options: Any
     return FromNNX(imports.reference(constructor), imports.frozen(options)).network()
 
 
-def from_functions(init: Callable[..., Any], apply: Callable[..., Any], **options: Any) -> FunctionNetwork:
+def from_functions(
+    init: Callable[..., Tree], apply: Callable[..., jax.Array], **options: Any
+) -> FunctionNetwork:
     """A network of two plain functions.
 
     Args:

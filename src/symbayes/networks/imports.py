@@ -37,7 +37,7 @@ class UnimportableCode:
     def __repr__(self) -> str:
         if _is_code(self.code):
             return getattr(self.code, "__qualname__", None) or repr(self.code)
-        return f"a {type(self.code).__name__} that was made already"
+        return f"an instance of {type(self.code).__name__}"
 
 
 def _is_code(found: Any) -> bool:

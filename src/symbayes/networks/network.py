@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from flax import nnx
 
 from symbayes import specs, trees
-from symbayes.specs import require
+from symbayes.specs import Record, require
 
 Variables = dict[str, Any]
 
@@ -26,7 +26,7 @@ class Network(Protocol):
     """A function of variables and inputs."""
 
     @property
-    def spec(self) -> Any: ...
+    def spec(self) -> object: ...
 
     def init(self, key: jax.Array, x: jax.Array) -> Variables:
         """Fresh variables for inputs shaped like `x`, whose first axis is over examples."""
@@ -36,9 +36,7 @@ class Network(Protocol):
         """Outputs in evaluation; a key switches dropout and the like on."""
         ...
 
-    def apply_train(
-        self, variables: Variables, x: jax.Array, key: jax.Array
-    ) -> tuple[jax.Array, dict[str, Any]]:
+    def apply_train(self, variables: Variables, x: jax.Array, key: jax.Array) -> tuple[jax.Array, Variables]:
         """Outputs in training, and the updated statistics."""
         ...
 
@@ -63,7 +61,7 @@ class Spec:
         return NNXNetwork(self)
 
 
-def from_spec(encoded: dict[str, Any]) -> Network:
+def from_spec(encoded: Record) -> Network:
     """The network whose encoded spec a run has stored."""
     return specs.decode(encoded, Spec.kinds).network()
 
@@ -82,9 +80,7 @@ class NNXNetwork:
     def apply(self, variables: Variables, x: jax.Array, key: jax.Array | None = None) -> jax.Array:
         return self._call(self._merge(variables, x, key, deterministic=key is None, training=False), x)
 
-    def apply_train(
-        self, variables: Variables, x: jax.Array, key: jax.Array
-    ) -> tuple[jax.Array, dict[str, Any]]:
+    def apply_train(self, variables: Variables, x: jax.Array, key: jax.Array) -> tuple[jax.Array, Variables]:
         module = self._merge(variables, x, key, deterministic=False, training=True)
         outputs = self._call(module, x)
         return outputs, _to_tree(nnx.state(module, nnx.BatchStat))

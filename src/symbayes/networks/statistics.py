@@ -21,6 +21,7 @@ import numpy as np
 from symbayes import trees
 from symbayes.networks.network import Network, Variables
 from symbayes.specs import require
+from symbayes.trees import Array
 
 ApplyTrain = Callable[[Variables, jax.Array, jax.Array], tuple[jax.Array, Any]]
 """A network in training: outputs, and updated statistics."""
@@ -34,7 +35,7 @@ def has_statistics(variables: Variables) -> bool:
     return bool(jax.tree.leaves(variables.get("stats", {})))
 
 
-def recomputed(network: Network, variables: Variables, x: Any, *, batch: int = BATCH) -> Variables:
+def recomputed(network: Network, variables: Variables, x: Array, *, batch: int = BATCH) -> Variables:
     """The same weights with the statistics that the inputs `x` have there.
 
     What does not fill a mini-batch is dropped, unless it is all.  Without statistics, variables come back as

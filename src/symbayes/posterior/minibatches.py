@@ -26,6 +26,7 @@ from symbayes.posterior.numerics import (
     spread,
 )
 from symbayes.posterior.priors import Prior
+from symbayes.trees import Tree
 
 Tempers = Literal["posterior", "likelihood"]
 Variables = dict[str, Any]
@@ -74,7 +75,7 @@ class Minibatches:
 
     def minibatch_log_density(
         self, variables: Variables, rows: jax.Array, key: jax.Array, *, prior: bool = True
-    ) -> tuple[jax.Array, dict[str, Any]]:
+    ) -> tuple[jax.Array, Variables]:
         """An unbiased estimate of the log density from some rows, in training mode; and the new
         statistics.
 
@@ -89,7 +90,7 @@ class Minibatches:
 
     def _minibatch_likelihood(
         self,
-        outputs: Callable[..., Any],
+        outputs: Callable[..., tuple[jax.Array, Tree]],
         arguments: Any,
         rows: jax.Array,
         key: jax.Array,
@@ -112,15 +113,15 @@ class Minibatches:
 
     def minibatch_gradient(
         self, variables: Variables, rows: jax.Array, key: jax.Array, *, prior: bool = True
-    ) -> tuple[Any, jax.Array, dict[str, Any]]:
+    ) -> tuple[Tree, jax.Array, Variables]:
         """The gradient of that estimate in the parameters, the estimate, and the new statistics."""
         function = functools.partial(Minibatches._minibatch_gradient, prior=prior)
         return self._for_many(function, len(rows))(self, variables, rows, key)
 
     def _minibatch_gradient(
         self, variables: Variables, rows: jax.Array, key: jax.Array, *, prior: bool
-    ) -> tuple[Any, jax.Array, dict[str, Any]]:
-        def log_density(params: Any) -> tuple[jax.Array, dict[str, Any]]:
+    ) -> tuple[Tree, jax.Array, Variables]:
+        def log_density(params: Any) -> tuple[jax.Array, Variables]:
             return self.minibatch_log_density({**variables, "params": params}, rows, key, prior=prior)
 
         (value, stats), gradient = jax.value_and_grad(log_density, has_aux=True)(variables["params"])
@@ -164,14 +165,14 @@ class Minibatches:
 
     def likelihood_gradient(
         self,
-        outputs: Callable[..., Any],
-        moving: Any,
-        fixed: Any,
+        outputs: Callable[..., tuple[jax.Array, Tree]],
+        moving: Tree,
+        fixed: Tree,
         rows: jax.Array,
         key: jax.Array,
         *,
         several: bool = False,
-    ) -> tuple[Any, jax.Array, Any]:
+    ) -> tuple[Tree, jax.Array, Tree]:
         """The gradient, in `moving`, of the log likelihood's estimate from some rows, tempered; the estimate,
         and the new statistics.
 
@@ -180,7 +181,9 @@ class Minibatches:
         example, on a leading axis, the log likelihood is their mean.
         """
 
-        def gradient(posterior: Minibatches, moving: Any, fixed: Any, rows: jax.Array, key: jax.Array) -> Any:
+        def gradient(
+            posterior: Minibatches, moving: Tree, fixed: Tree, rows: jax.Array, key: jax.Array
+        ) -> Any:
             def likelihood(moving: Any) -> tuple[jax.Array, Any]:
                 return posterior._minibatch_likelihood(outputs, (moving, fixed), rows, key, several)
 

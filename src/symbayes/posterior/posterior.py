@@ -23,11 +23,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from numpy.typing import ArrayLike
 
 from symbayes import specs, trees
 from symbayes.brief import brief
 from symbayes.data import Examples
 from symbayes.data.augmentations import augmented, require_augmentable
+from symbayes.draws import Draws
 from symbayes.networks import Network
 from symbayes.networks.session import recorded
 from symbayes.posterior.checks import require_examples
@@ -36,7 +38,8 @@ from symbayes.posterior.minibatches import AUGMENTED, MATMUL, Minibatches, Preci
 from symbayes.posterior.numerics import Chunks, compensated, fitting_chunk, spread
 from symbayes.posterior.prediction import predict
 from symbayes.posterior.priors import Prior
-from symbayes.specs import require, require_counts, require_kind, require_positive
+from symbayes.specs import Record, require, require_counts, require_kind, require_positive
+from symbayes.trees import Tree
 
 COPIES = 4
 """Augmented forms of every example that a density over all data takes, if not told otherwise."""
@@ -232,18 +235,18 @@ class Posterior(Minibatches):
         log_prior = self.prior.log_density(variables["params"])
         return self.likelihood_weight * log_likelihood + self.prior_weight * log_prior
 
-    def gradient(self, variables: Variables) -> Any:
+    def gradient(self, variables: Variables) -> Tree:
         """The gradient of the log density in the parameters, over all data in chunks."""
         return self.gradient_and_terms(variables)[0]
 
-    def gradient_and_terms(self, variables: Variables) -> tuple[Any, jax.Array]:
+    def gradient_and_terms(self, variables: Variables) -> tuple[Tree, jax.Array]:
         """The gradient, and the likelihood's terms from which it was taken.
 
         These are `likelihood_terms` only where the gradient's precision is float32 too, and then to rounding.
         """
         return self._for_many(Posterior._gradient_and_terms, self.chunk * self.copies)(self, variables)
 
-    def _gradient_and_terms(self, variables: Variables) -> tuple[Any, jax.Array]:
+    def _gradient_and_terms(self, variables: Variables) -> tuple[Tree, jax.Array]:
         apply = self._for_gradients(self.network.apply)
 
         def log_likelihood(params: Any, variables: Variables, chunk: Chunks) -> tuple[jax.Array, jax.Array]:
@@ -283,7 +286,7 @@ class Posterior(Minibatches):
             return -jnp.sum(jax.lax.map(total, examples)) / jnp.sum(examples.mask)
 
     def difference_terms(
-        self, new: Any, old: Any, new_likelihood: jax.Array, old_likelihood: jax.Array
+        self, new: Tree, old: Tree, new_likelihood: jax.Array, old_likelihood: jax.Array
     ) -> list[jax.Array]:
         """Terms whose sum is ``log density(new) - log density(old)``, each a small difference.
 
@@ -294,11 +297,11 @@ class Posterior(Minibatches):
         likelihood = self.likelihood_weight * (new_likelihood - old_likelihood)
         return [likelihood, *(self.prior_weight * term for term in prior)]
 
-    def predict(self, draws: Any, x: Any) -> Predictive:
+    def predict(self, draws: Draws | Tree, x: ArrayLike) -> Predictive:
         """The predictive distribution of every draw at the inputs `x`."""
         return predict(self.network, self.likelihood, draws, x)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> Record:
         """What a run records of its posterior, as JSON."""
         return {
             "network": recorded(self.network, self.chunks.x.shape[2:], self.chunks.x.dtype),

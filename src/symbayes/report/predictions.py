@@ -78,7 +78,7 @@ def prediction_sections(
 
 
 def detection_sections(judged: Mapping[str, Judged], reference: str) -> list[Section]:
-    """How well each run tells inputs from elsewhere, a figure for every set of them."""
+    """How well each run tells out-of-distribution inputs, a figure for every set of them."""
     made = []
     for where in judged[reference].ood:
         scores = {name: (one.test.doubt, one.ood[where].doubt) for name, one in judged.items()}
@@ -223,11 +223,11 @@ def _some_draws(predictive: Predictive) -> np.ndarray:
     return predictive.each[chosen]
 
 
-CALIBRATION = "Is it right as often as it says?"
-UNSURE = "What is it least sure of?"
-ELSEWHERE = "Does it know what it was not made for?"
+CALIBRATION = "Calibration: is it right as often as it says?"
+UNSURE = "Uncertainty: what is it least sure of?"
+ELSEWHERE = "Out-of-distribution inputs: does it doubt them?"
 
-REGRESSION = "How far off is it?"
+REGRESSION = "Regression: how far off is it?"
 
 LEADS = {
     REGRESSION: "Predictions of the test targets beside what they were.",

@@ -7,9 +7,9 @@ import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from symbayes.analyse import Comparison
 from symbayes.analyse.bounds import Bounds
@@ -31,7 +31,7 @@ from symbayes.report.further import further_sections, require_parts
 from symbayes.report.numbers import json_text
 from symbayes.report.predictions import detection_sections, pair_figures, prediction_sections
 from symbayes.report.provenance import provenance
-from symbayes.specs import require, require_kind
+from symbayes.specs import Record, require, require_kind
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Report:
         tell: Tell = silent,
         *,
         metrics: Sequence[str] | None = None,
-        ood: Any = None,
+        ood: ArrayLike | Mapping[str, ArrayLike] | None = None,
         shift: str | Sequence[str] | None = None,
         recalibrate: str | None = None,
         symmetries: Sequence[str] | None = None,
@@ -130,7 +130,7 @@ class Report:
         made += detection_sections(self.judged, self.reference)
         return made + prediction_sections(self.predictives, self.reference, self.data)
 
-    def numbers(self, symmetry: bool = True) -> dict[str, Any]:
+    def numbers(self, symmetry: bool = True) -> Record:
         """All results without figures, for JSON; the part about symmetry takes the longest."""
         findings = self.symmetry if symmetry else {}
         return {
@@ -183,7 +183,7 @@ class Report:
         lead = "Every run on the same test examples, draws averaged."
         told = [metric for metric in self.comparison.told if metric.better is not None]
         if told:
-            lead += f" Look for {good(told)}; shaded is the best, and what is not told from it."
+            lead += f" Look for {good(told)}. Shaded are the best run and those not significantly different."
         return Section("Side by side", lead, items)
 
     def _mixing(self) -> list[Section]:

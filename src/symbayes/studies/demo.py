@@ -27,6 +27,8 @@ AROUND_A_MEMBER = ("swag", "laplace")
 class Demo:
     """Draw from a real posterior on the embedded digits, and write a page about it.
 
+    Example: symbayes demo --out runs/demo
+
     Attributes:
         out: folder for the runs and the page; what is there already is not computed again.
         seed: seed of all runs.

@@ -38,10 +38,10 @@ class Study(ABC):
 
     Attributes:
         preset: quick is for two processor cores and embedded data, gpu is the published setting as far as one
-            large accelerator goes, tiny takes seconds and shows nothing but that all works.
-        out: folder of the study; what is done there is not done again.
-        only: do only these parts; a part of its name is enough, as in --only mixing.
-        seed: of all runs.
+            large accelerator allows, tiny takes seconds and only shows that everything works.
+        out: folder of the study; parts that are done there are not done again.
+        only: do only these parts; a piece of a part's name is enough, as in --only mixing.
+        seed: seed of all runs.
     """
 
     name: ClassVar[str]
@@ -67,7 +67,7 @@ class Study(ABC):
     @classmethod
     def help(cls) -> str:
         """What the command line says of it."""
-        return f"{cls.title} {cls.cited()}"
+        return f"{cls.title} {cls.cited()}\n\nExample: symbayes study {cls.name} --preset quick"
 
     @classmethod
     def cited(cls) -> str:

@@ -1,7 +1,7 @@
 """Independent implementations of every metric: scikit-learn, scipy, or slow transcriptions of the definition.
 
 `ORACLES` has one for each row of METRICS and each kind that the row applies to.  They take a `Case`, and look
-at draws, targets, a reference and inputs from elsewhere point by point.
+at draws, targets, a reference and out-of-distribution inputs point by point.
 """
 
 from .calibration import OF_CALIBRATION

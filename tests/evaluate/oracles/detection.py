@@ -1,4 +1,4 @@
-"""Twins of what tells inputs from elsewhere, by every score."""
+"""Twins of what tells out-of-distribution inputs, by every score."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Rows of the table: whether inputs from elsewhere are told from those of the test set.
+"""Rows of the table: whether out-of-distribution inputs are told from those of the test set.
 
 Every metric is told of every score: by itself a name means the doubt, which is one minus the largest mean
 probability for classes and the standard deviation for real targets.
@@ -30,7 +30,7 @@ BY_DOUBT: tuple[Metric, ...] = (
         format=".3f",
         better="higher",
         paper="Hanley and McNeil (1982)",
-        description="probability that an input from elsewhere is doubted more than one of the test set",
+        description="probability that an out-of-distribution input is doubted more than one of the test set",
     ),
     Metric(
         name="AUPR-out",
@@ -65,7 +65,7 @@ BY_DOUBT: tuple[Metric, ...] = (
         format=".1%",
         better="lower",
         paper="Liang et al. (2018)",
-        description="share of the test set doubted as much as 95% of the inputs from elsewhere",
+        description="share of the test set doubted as much as 95% of the out-of-distribution inputs",
     ),
 )
 

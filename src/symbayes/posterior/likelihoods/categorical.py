@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import ArrayLike
 
 from symbayes import evaluate
 from symbayes.brief import briefly
@@ -80,7 +81,7 @@ class Categorical:
 class Energies(Categorical):
     """The same labels, but of outputs the free energy is kept, ``-logsumexp(z)``, and not probabilities.
 
-    Inputs from elsewhere tend to have a higher one (Liu et al. 2020).
+    Out-of-distribution inputs tend to have a higher one (Liu et al. 2020).
     """
 
     def predict(self, outputs: jax.Array) -> jax.Array:
@@ -151,7 +152,7 @@ class CategoricalPredictive(Predictive):
         shared = ("confidences", "reliability", "entropies", "risk coverage")
         return (*shared, "label maps") if self.positions else (*shared, "least sure")
 
-    def losses(self, y: Any) -> np.ndarray:
+    def losses(self, y: ArrayLike) -> np.ndarray:
         labels = np.asarray(y)
         require(
             labels.shape == self.mean.shape[:-1],

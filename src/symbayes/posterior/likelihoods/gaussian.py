@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +14,7 @@ from symbayes.posterior.likelihoods.normal import GaussianPredictive, log_normal
 from symbayes.posterior.likelihoods.scaled import Marginals
 from symbayes.pytrees import pytree
 from symbayes.specs import require, require_positive
+from symbayes.trees import Scalar
 
 
 @pytree
@@ -25,7 +25,7 @@ class Gaussian:
     Targets have the shape of the outputs: (n, k), or (n, ..., k) with positions.
     """
 
-    scale: Any = 1.0
+    scale: Scalar = 1.0
 
     def __post_init__(self) -> None:
         require_positive(scale=self.scale)

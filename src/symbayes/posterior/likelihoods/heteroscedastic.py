@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from symbayes.posterior.likelihoods.scaled import MeansAndScales
 from symbayes.pytrees import pytree
 from symbayes.specs import require_positive
+from symbayes.trees import Scalar
 
 
 @pytree
@@ -29,7 +30,7 @@ class HeteroscedasticGaussian(MeansAndScales):
     each: ClassVar[str] = "a mean and a scale"
     remedy: ClassVar[str] = "outputs={outputs}"
 
-    floor: Any = 1e-3
+    floor: Scalar = 1e-3
 
     def __post_init__(self) -> None:
         require_positive(floor=self.floor)

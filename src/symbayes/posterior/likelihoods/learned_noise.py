@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from symbayes.posterior.likelihoods.scaled import MeansAndScales
 from symbayes.pytrees import pytree
 from symbayes.specs import require_positive
+from symbayes.trees import Scalar
 
 
 @pytree
@@ -26,7 +27,7 @@ class LearnedNoise(MeansAndScales):
     each: ClassVar[str] = "a noise scale"
     remedy: ClassVar[str] = "networks.with_noise(network)"
 
-    centre: Any = 0.1
+    centre: Scalar = 0.1
 
     def __post_init__(self) -> None:
         require_positive(centre=self.centre)

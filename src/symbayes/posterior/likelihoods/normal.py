@@ -5,20 +5,22 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import ArrayLike
 
 from symbayes import evaluate
 from symbayes.brief import briefly
 from symbayes.data import Scaling
 from symbayes.evaluate.metric import Kind
 from symbayes.posterior.likelihoods.predictive import Predictive, as_key
+from symbayes.trees import Scalar
 
 
-def log_normal(y: jax.Array, means: jax.Array, scale: Any) -> jax.Array:
+def log_normal(y: jax.Array, means: jax.Array, scale: Scalar) -> jax.Array:
     """``log N(y; means, scale^2)``, summed over the last axis."""
     log_norm = jnp.log(scale) + 0.5 * math.log(2 * math.pi)
     return jnp.sum(-0.5 * ((y - means) / scale) ** 2 - log_norm, axis=-1)
@@ -92,12 +94,12 @@ class GaussianPredictive(Predictive):
         """Standard deviations of all draws as one axis: (s, example, ..., output)."""
         return np.broadcast_to(self.noise, self.means.shape).reshape(self.each.shape)
 
-    def log_density(self, y: Any) -> np.ndarray:
+    def log_density(self, y: ArrayLike) -> np.ndarray:
         """The log predictive density of targets (example, ..., output), ``log mean_s p(y | draw s)``:
         (example, ...), in nats."""
         return evaluate.mixture_log_density(self.component_means, self.component_scales, y)
 
-    def losses(self, y: Any) -> np.ndarray:
+    def losses(self, y: ArrayLike) -> np.ndarray:
         each = -self.log_density(y)
         return each.reshape(len(each), -1).mean(axis=1)
 

@@ -13,10 +13,12 @@ from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 import jax
 import numpy as np
+from numpy.typing import ArrayLike
 
 from symbayes.data import Scaling
 from symbayes.evaluate.metric import Kind
 from symbayes.specs import require
+from symbayes.trees import Tree
 
 P = TypeVar("P", bound="Predictive")
 
@@ -27,11 +29,11 @@ class Running(Protocol):
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
-    def update(self, block: Any) -> Running:
+    def update(self, block: Tree) -> Running:
         """Take in a block of what the likelihood predicts, all leading axes being draws."""
         ...
 
-    def finish(self) -> Any:
+    def finish(self) -> Tree:
         """A frozen dataclass of arrays: the mean prediction and its uncertainty."""
         ...
 
@@ -69,7 +71,7 @@ class Predictive(ABC):
     @property
     @abstractmethod
     def doubt(self) -> np.ndarray:
-        """The score by which inputs from elsewhere are told, averaged over positions: (example,)."""
+        """The score by which out-of-distribution inputs are told, averaged over positions: (example,)."""
 
     @property
     @abstractmethod
@@ -77,7 +79,7 @@ class Predictive(ABC):
         """Names of the figures that show it."""
 
     @abstractmethod
-    def losses(self, y: Any) -> np.ndarray:
+    def losses(self, y: ArrayLike) -> np.ndarray:
         """Negative log probability of the targets, averaged over positions: (example,), in nats.
 
         Their mean is the metric NLL.

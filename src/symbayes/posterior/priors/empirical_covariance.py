@@ -17,10 +17,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import ArrayLike
 
 from symbayes import trees
 from symbayes.pytrees import pytree
 from symbayes.specs import require, require_positive
+from symbayes.trees import Scalar, Tree
 
 VALUES_AT_ONCE = 2**24
 """Numbers in the patches that are unfolded at once."""
@@ -40,15 +42,15 @@ class EmpiricalCovariance:
     independent.
     """
 
-    alpha: Any = 1.0
-    eps: Any = 1e-4
+    alpha: Scalar = 1.0
+    eps: Scalar = 1e-4
     basis: Any = field(default=None, init=False, compare=False, repr=False)
     widths: Any = field(default=None, init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         require_positive(alpha=self.alpha, eps=self.eps)
 
-    def fitted(self, params: Any, x: Any) -> EmpiricalCovariance:
+    def fitted(self, params: Tree, x: ArrayLike) -> EmpiricalCovariance:
         """With the covariance of the inputs `x`, for the one kernel in `params`."""
         shapes = trees.shapes(params)
         require(
@@ -76,19 +78,19 @@ class EmpiricalCovariance:
         columns = kernel.reshape(self.basis.shape[0], -1)
         return jnp.matmul(self.basis.T, columns, precision="highest") / self.widths[:, None]
 
-    def log_density(self, params: Any) -> jax.Array:
+    def log_density(self, params: Tree) -> jax.Array:
         (kernel,) = jax.tree.leaves(params)
         z = self._standard(kernel)
         log_norm = jnp.sum(jnp.log(self.widths)) + 0.5 * math.log(2 * math.pi) * len(z)
         return -0.5 * jnp.sum(z**2) - z.shape[1] * log_norm
 
-    def log_ratio(self, new: Any, old: Any) -> Any:
+    def log_ratio(self, new: Tree, old: Tree) -> Tree:
         """Element-wise in the independent coordinates, of the kernel's shape."""
         return jax.tree.map(
             lambda a, b: (self._standard(b - a) * self._standard(b + a) / 2).reshape(a.shape), new, old
         )
 
-    def sample(self, key: jax.Array, params: Any) -> Any:
+    def sample(self, key: jax.Array, params: Tree) -> Tree:
         def colour(z: jax.Array) -> jax.Array:
             columns = self.widths[:, None] * z.reshape(len(self.widths), -1)
             return jnp.matmul(self.basis, columns, precision="highest").reshape(z.shape)
@@ -99,7 +101,7 @@ class EmpiricalCovariance:
     def standard_deviation(self) -> None:
         return None
 
-    def deviations(self, params: Any) -> Any:
+    def deviations(self, params: Tree) -> Tree:
         variances = jnp.sum((self.basis * self.widths) ** 2, axis=1)
         return jax.tree.map(lambda leaf: jnp.sqrt(variances).reshape(*leaf.shape[:-1], 1), params)
 

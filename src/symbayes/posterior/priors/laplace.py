@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +11,7 @@ import jax.numpy as jnp
 from symbayes.posterior.priors.prior import Independent
 from symbayes.pytrees import pytree
 from symbayes.specs import require_positive
+from symbayes.trees import Scalar
 
 
 @pytree
@@ -19,7 +19,7 @@ from symbayes.specs import require_positive
 class Laplace(Independent):
     """``p(w) = exp(-|w| / scale) / (2 scale)``; its standard deviation is ``sqrt(2) scale``."""
 
-    scale: Any = 1.0
+    scale: Scalar = 1.0
 
     def __post_init__(self) -> None:
         require_positive(scale=self.scale)
@@ -29,7 +29,7 @@ class Laplace(Independent):
         return -w * jnp.sign(w) / self.scale
 
     @property
-    def log_norm(self) -> Any:
+    def log_norm(self) -> Scalar:
         return jnp.log(self.scale) + math.log(2)
 
     def difference(self, new: jax.Array, old: jax.Array) -> jax.Array:
@@ -39,5 +39,5 @@ class Laplace(Independent):
         return self.scale * jax.random.laplace(key, (count,))
 
     @property
-    def standard_deviation(self) -> Any:
+    def standard_deviation(self) -> Scalar:
         return math.sqrt(2) * self.scale

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +11,7 @@ import jax.numpy as jnp
 from symbayes.posterior.priors.prior import Independent
 from symbayes.pytrees import pytree
 from symbayes.specs import require_positive
+from symbayes.trees import Scalar
 
 
 @pytree
@@ -19,7 +19,7 @@ from symbayes.specs import require_positive
 class Logistic(Independent):
     """``p(w) = 1 / (4 scale cosh(w / 2 scale)^2)``; its standard deviation is ``pi / sqrt(3) scale``."""
 
-    scale: Any = 1.0
+    scale: Scalar = 1.0
 
     def __post_init__(self) -> None:
         require_positive(scale=self.scale)
@@ -29,7 +29,7 @@ class Logistic(Independent):
         return -z - 2 * jnp.log1p(jnp.exp(-z))
 
     @property
-    def log_norm(self) -> Any:
+    def log_norm(self) -> Scalar:
         return jnp.log(self.scale)
 
     def difference(self, new: jax.Array, old: jax.Array) -> jax.Array:
@@ -52,5 +52,5 @@ class Logistic(Independent):
         return self.scale * jax.random.logistic(key, (count,))
 
     @property
-    def standard_deviation(self) -> Any:
+    def standard_deviation(self) -> Scalar:
         return math.pi / math.sqrt(3) * self.scale

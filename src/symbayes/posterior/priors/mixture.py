@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -16,6 +15,7 @@ import jax.numpy as jnp
 from symbayes.posterior.priors.prior import Independent
 from symbayes.pytrees import pytree
 from symbayes.specs import require, require_positive
+from symbayes.trees import Scalar
 
 
 @pytree
@@ -28,8 +28,8 @@ class GaussianMixture(Independent):
     stays between known bounds for any w.
     """
 
-    scales: tuple[Any, ...] = (1.0, math.exp(-6))
-    weights: tuple[Any, ...] = (0.5, 0.5)
+    scales: tuple[Scalar, ...] = (1.0, math.exp(-6))
+    weights: tuple[Scalar, ...] = (0.5, 0.5)
 
     def __post_init__(self) -> None:
         scales, weights = tuple(self.scales), tuple(self.weights)
@@ -64,7 +64,7 @@ class GaussianMixture(Independent):
         return -0.5 * (w / self._widest) ** 2 + self._log_sum(w**2)
 
     @property
-    def log_norm(self) -> Any:
+    def log_norm(self) -> Scalar:
         return jnp.log(self._widest) + 0.5 * math.log(2 * math.pi)
 
     def difference(self, new: jax.Array, old: jax.Array) -> jax.Array:
@@ -91,6 +91,6 @@ class GaussianMixture(Independent):
         return jax.random.choice(which, scales, (count,), p=weights) * jax.random.normal(value, (count,))
 
     @property
-    def standard_deviation(self) -> Any:
+    def standard_deviation(self) -> Scalar:
         variance = sum(weight * scale**2 for scale, weight in zip(self.scales, self.weights, strict=True))
         return variance**0.5

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +11,7 @@ import jax.numpy as jnp
 from symbayes.posterior.priors.prior import Independent
 from symbayes.pytrees import pytree
 from symbayes.specs import require_positive
+from symbayes.trees import Scalar
 
 
 @pytree
@@ -19,7 +19,7 @@ from symbayes.specs import require_positive
 class Normal(Independent):
     """``N(0, scale^2)`` on every weight and bias."""
 
-    scale: Any = 1.0
+    scale: Scalar = 1.0
 
     def __post_init__(self) -> None:
         require_positive(scale=self.scale)
@@ -28,7 +28,7 @@ class Normal(Independent):
         return -0.5 * (w / self.scale) ** 2
 
     @property
-    def log_norm(self) -> Any:
+    def log_norm(self) -> Scalar:
         return jnp.log(self.scale) + 0.5 * math.log(2 * math.pi)
 
     def difference(self, new: jax.Array, old: jax.Array) -> jax.Array:
@@ -38,5 +38,5 @@ class Normal(Independent):
         return self.scale * jax.random.normal(key, (count,))
 
     @property
-    def standard_deviation(self) -> Any:
+    def standard_deviation(self) -> Scalar:
         return self.scale

@@ -9,11 +9,13 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from numpy.typing import ArrayLike
 
 from symbayes import trees
 from symbayes.posterior.priors.normal import Normal
 from symbayes.posterior.priors.prior import Prior
 from symbayes.specs import require
+from symbayes.trees import Tree
 
 
 @jax.tree_util.register_pytree_with_keys_class
@@ -70,7 +72,7 @@ class PerLayer:
             )
         return [*decided, left]
 
-    def _parts(self, *params: Any) -> list[tuple[Any, list[Any]]]:
+    def _parts(self, *params: Tree) -> list[tuple[Any, list[Any]]]:
         """Every prior with its share of each tree; the share of `rest` may be empty."""
         flat = [trees.flatten(tree) for tree in params]
         priors = [prior for _, prior in self.layers]
@@ -79,19 +81,19 @@ class PerLayer:
             for prior, names in zip([*priors, self.rest], self._named(list(flat[0])), strict=True)
         ]
 
-    def fitted(self, params: Any, x: Any) -> PerLayer:
+    def fitted(self, params: Tree, x: ArrayLike) -> PerLayer:
         *priors, rest = (prior.fitted(part, x) if part else prior for prior, (part,) in self._parts(params))
         patterns = (pattern for pattern, _ in self.layers)
         return PerLayer(tuple(zip(patterns, priors, strict=True)), rest)
 
-    def log_density(self, params: Any) -> jax.Array:
+    def log_density(self, params: Tree) -> jax.Array:
         parts = [prior.log_density(part) for prior, (part,) in self._parts(params) if part]
         return jnp.sum(jnp.stack(parts))
 
-    def log_ratio(self, new: Any, old: Any) -> Any:
+    def log_ratio(self, new: Tree, old: Tree) -> Tree:
         return _joined([prior.log_ratio(a, b) for prior, (a, b) in self._parts(new, old) if a])
 
-    def sample(self, key: jax.Array, params: Any) -> Any:
+    def sample(self, key: jax.Array, params: Tree) -> Tree:
         return _joined(
             [
                 prior.sample(jax.random.fold_in(key, i), part)
@@ -105,12 +107,12 @@ class PerLayer:
         """None: layers may differ, and `deviations` has each."""
         return None
 
-    def deviations(self, params: Any) -> Any:
+    def deviations(self, params: Tree) -> Tree:
         parts = [prior.deviations(part) for prior, (part,) in self._parts(params) if part]
         return None if any(part is None for part in parts) else _joined(parts)
 
 
-def normal_scales(prior: Prior, params: Any) -> Any:
+def normal_scales(prior: Prior, params: Tree) -> Tree:
     """The standard deviations of parameters all of which have a normal prior, each leaf broadcasting to the
     parameters'; None where one has another."""
     if isinstance(prior, Normal):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +11,7 @@ import jax.numpy as jnp
 from symbayes.posterior.priors.prior import Independent
 from symbayes.pytrees import pytree
 from symbayes.specs import require_positive
+from symbayes.trees import Scalar
 
 
 @pytree
@@ -23,7 +23,7 @@ class StudentT(Independent):
     decides what a method computes, `df` is static: other degrees of freedom compile again.
     """
 
-    scale: Any = 1.0
+    scale: Scalar = 1.0
     df: int | float = field(default=4.0, metadata={"static": True})
 
     def __post_init__(self) -> None:
@@ -33,7 +33,7 @@ class StudentT(Independent):
         return -0.5 * (self.df + 1) * jnp.log1p((w / self.scale) ** 2 / self.df)
 
     @property
-    def log_norm(self) -> Any:
+    def log_norm(self) -> Scalar:
         gammas = math.lgamma(self.df / 2) - math.lgamma((self.df + 1) / 2)
         return jnp.log(self.scale) + gammas + 0.5 * math.log(math.pi * self.df)
 
@@ -49,5 +49,5 @@ class StudentT(Independent):
         return self.scale * jax.random.t(key, self.df, (count,))
 
     @property
-    def standard_deviation(self) -> Any:
+    def standard_deviation(self) -> Scalar | None:
         return self.scale * math.sqrt(self.df / (self.df - 2)) if self.df > 2 else None

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from symbayes.report.figures.lines import curves
     from symbayes.report.figures.mixing import rhat_histograms
     from symbayes.report.figures.plane import loss_planes
-    from symbayes.report.figures.points import points
     from symbayes.report.figures.regression import (
         Predicted,
         pit_histogram,
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
         sorted_intervals,
     )
     from symbayes.report.figures.rows import dots
+    from symbayes.report.figures.scatter import points
     from symbayes.report.figures.trace import traces
 
 __getattr__, __dir__ = lazily(
@@ -46,7 +46,7 @@ __getattr__, __dir__ = lazily(
         "loss_planes": "symbayes.report.figures.plane:loss_planes",
         "picture_grid": "symbayes.report.figures.images:picture_grid",
         "pit_histogram": "symbayes.report.figures.regression:pit_histogram",
-        "points": "symbayes.report.figures.points:points",
+        "points": "symbayes.report.figures.scatter:points",
         "predicted_against_true": "symbayes.report.figures.regression:predicted_against_true",
         "predictive_comparison": "symbayes.report.figures.agreement:predictive_comparison",
         "pruning_curve": "symbayes.report.figures.compact:pruning_curve",

@@ -1,4 +1,4 @@
-"""Whether doubt is told apart: inputs from elsewhere from those of the test set, and errors from hits."""
+"""Figures of doubt: out-of-distribution inputs against those of the test set, and errors against hits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from symbayes.report.figures.canvas import shown as drawable
 from symbayes.report.words import listed
 
 Scores = tuple[Real[np.ndarray, " _inside"], Real[np.ndarray, " _outside"]]
-"""Doubt of the test inputs, and of those from elsewhere."""
+"""Doubt of the test inputs, and of out-of-distribution ones."""
 MOST = 3
 """Runs whose histograms are drawn."""
 BINS = 30
@@ -35,7 +35,7 @@ BINS = 30
 def detection(
     scores: Mapping[str, Scores], curves: Mapping[str, Roc], areas: Mapping[str, float], of: str
 ) -> Figure:
-    """Found inputs from elsewhere against false alarms, and below it both histograms of the doubt, by run."""
+    """Out-of-distribution inputs found against false alarms, and below it both histograms of the doubt."""
     kept, dropped = {}, 0
     for name, pair in scores.items():
         ((inside,), first), ((outside,), second) = (finite(part) for part in pair)
@@ -52,7 +52,7 @@ def detection(
         percent = np.linspace(0, 1, 6)
         for ticks in (top.set_xticks, top.set_yticks):
             ticks(percent, [f"{100 * p:.0f}" for p in percent])
-        top.set(xlabel="test inputs called foreign (%)", ylabel="foreign inputs found (%)")
+        top.set(xlabel="test inputs flagged (%)", ylabel="out-of-distribution inputs flagged (%)")
         for index, (axes, name) in enumerate(zip(rows, drawn, strict=True)):
             inside, outside = kept[name]
             _histograms(axes, inside, outside, index, name)
@@ -63,11 +63,14 @@ def detection(
         svg = to_svg(drawing)
     caption = (
         f"Inputs of {of} are told from the test set by a run's doubt where its curve is high on the left. "
-        "Below, the doubt of the test inputs (area) and of the foreign ones (line): the less they overlap, "
+        "Below, the doubt of the test inputs (area) and of the others (line): the less they overlap, "
         "the better." + left_out(dropped)
     )
     return Figure(
-        f"Inputs from elsewhere: {of}", svg, caption, f"Receiver operating characteristic of {listed(names)}."
+        f"Out-of-distribution inputs: {of}",
+        svg,
+        caption,
+        f"Receiver operating characteristic of {listed(names)}.",
     )
 
 

@@ -30,8 +30,10 @@ from symbayes.posterior import Predictive
 FLOAT = 32
 INFORMED = 0.5
 """A weight is informed if its variance is below this share of the prior's."""
-SHARES = (0.0, 0.1, 0.2, 0.4)
+SHARES = (0.0, 0.1, 0.3)
 """Of the spread of weights, as noise."""
+NOISY = 50
+"""Networks with noise, at most, of all centres together."""
 ROUNDS = 20
 """Of k-means."""
 
@@ -85,7 +87,7 @@ class Attempts:
         ):
             yield Attempt(
                 f"Gaussian of informed weights, {name}",
-                f"Gaussian of {count / self.size:.0%} informed weights, {name}",
+                f"Gaussian of {count / self.size:.1%} informed weights, {name}",
                 FLOAT * floats + self.size,
                 _sampled(self.run, gaussian, self.samples),
             )
@@ -111,7 +113,7 @@ class Attempts:
 
     def _noisy(self, centres: np.ndarray, share: float, spread: dict[str, float]) -> Draws:
         """Each centre some times, with that share of the spread as noise; without noise, once."""
-        times = max(1, self.samples // len(centres)) if share else 1
+        times = max(1, min(self.samples, NOISY) // len(centres)) if share else 1
         rng, place, found = np.random.default_rng(0), 0, {}
         for name, shape in self.aligned.shapes.items():
             width = int(np.prod(shape))

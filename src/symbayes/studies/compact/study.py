@@ -82,10 +82,10 @@ DEEP = {
     "gpu": replace(
         GPU,
         name="mnist-deep",
-        data="mnist:examples=10000",
-        hidden=(128, 128, 128),
+        data="mnist:examples=5000",
+        hidden=(64, 64, 64),
         scale=0.2,
-        hmc=HMC(step_size=1e-3, trajectory=0.2, burn_in=80, draws=160, chains=4),
+        hmc=HMC(step_size=1e-3, trajectory=0.1, burn_in=60, draws=80, chains=4),
         training=None,
     ),
 }

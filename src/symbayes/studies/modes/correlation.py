@@ -1,9 +1,9 @@
-"""Is a posterior whose weights are nearer better at telling inputs from elsewhere?
+"""Is a posterior whose weights are nearer better at telling out-of-distribution inputs?
 
 Methods are run at several learning rates and seeds, with one mode and with many.  Of each, the distance of
-canonical weights from independently trained networks stands against the detection of inputs from elsewhere.
-The correlation is Spearman's, of ranks.  Its interval is from drawing settings again (a method, a learning
-rate, one mode or many), with all their seeds, since seeds of one setting are alike.
+canonical weights from independently trained networks stands against the detection of out-of-distribution
+inputs.  The correlation is Spearman's, of ranks.  Its interval is from drawing settings again (a method, a
+learning rate, one mode or many), with all their seeds, since seeds of one setting are alike.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ AGAINST = {"AUROC": "area under the ROC curve", "accuracy": "accuracy on the tes
 class Correlation(Part):
     """Posterior quality against detection, over methods, learning rates and seeds."""
 
-    question: ClassVar[str] = "Do nearer weights detect inputs from elsewhere better?"
+    question: ClassVar[str] = "Do nearer weights detect out-of-distribution inputs better?"
     published: ClassVar[str] = (
         "There is no clear correlation between the quality of the posterior and the detection of inputs that "
         "are out of distribution."

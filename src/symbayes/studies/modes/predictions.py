@@ -104,7 +104,9 @@ class Predictions(Part):
         return [
             figures.dots(losses, "NLL, in nats", "Loss of one mode and of many", _caption(found)),
             _table(rows, columns | cost, "Scores and calibration on the test set, and cost.", SECONDS),
-            _table(rows, detection, "Detection of inputs from elsewhere, by the maximum probability.", {}),
+            _table(
+                rows, detection, "Detection of out-of-distribution inputs, by the maximum probability.", {}
+            ),
             _table(rows, diverse, "Diversity: mutual information, in nats.", {}),
         ]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -37,7 +36,7 @@ class Alignment:
     control: Alignment | None = None
     notes: tuple[str, ...] = ()
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Draws | Element]:
         return iter((self.draws, self.elements))
 
 

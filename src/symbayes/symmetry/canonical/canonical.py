@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -25,7 +24,7 @@ def canonical(
     group: Symmetry,
     scale: str | None = "unit-norm",
     order: str | None = "sort",
-) -> Draws | dict[str, Any]:
+) -> Draws | dict[str, trees.Tree]:
     """Draws in canonical form: whatever element moved a network before, it ends at the same weights.
 
     Scales: each unit's incoming weights (bias included) get norm one and the outgoing take the factor, or the

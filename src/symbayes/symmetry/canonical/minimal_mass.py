@@ -199,13 +199,30 @@ def _scaled(pieces: tuple[Piece, ...], masses: list[jax.Array], logs: Logs) -> l
     return found
 
 
-def _curvature(pieces: tuple[Piece, ...], masses: list[jax.Array], logs: Logs) -> Logs:
-    """The diagonal of the Hessian, where no scale acts twice on a term."""
-    found = {name: jnp.zeros_like(log) for name, log in logs.items()}
-    for piece, mass in zip(pieces, _scaled(pieces, masses, logs), strict=True):
+def _along(pieces: tuple[Piece, ...], masses: list[jax.Array], power: int, like: Logs) -> Logs:
+    """By scale, the scaled masses on which it acts, times twice its exponent to this power.
+
+    With power one this is the gradient, with two the diagonal of the Hessian where no scale acts twice on a
+    term.
+    """
+    found = {name: jnp.zeros_like(log) for name, log in like.items()}
+    for piece, mass in zip(pieces, masses, strict=True):
         for acting in piece.acting:
-            found[acting.name] += 4 * acting.exponent**2 * piece.along(mass, acting.places).ravel()
+            found[acting.name] += (2 * acting.exponent) ** power * piece.along(mass, acting.places).ravel()
     return found
+
+
+def _bent(pieces: tuple[Piece, ...], masses: list[jax.Array], way: Logs) -> Logs:
+    """The Hessian at scaled masses times a direction: each mass grows by twice ``<e_k, way>``."""
+    changed = []
+    for piece, mass in zip(pieces, masses, strict=True):
+        growth = jnp.zeros(())
+        for acting in piece.acting:
+            sizes = [mass.shape[place] for place in acting.places]
+            part = (2 * acting.exponent * way[acting.name]).reshape(sizes)
+            growth = growth + spread(part, acting.places, mass.ndim)
+        changed.append(mass * growth)
+    return _along(pieces, changed, 1, way)
 
 
 def _dot(a: Logs, b: Logs) -> jax.Array:
@@ -218,21 +235,25 @@ def _solve(pieces: tuple[Piece, ...], masses: list[Any], start: Logs, free: Logs
 
 
 def _solve_one(pieces: tuple[Piece, ...], masses: list[jax.Array], start: Logs, free: Logs) -> Any:
-    def total(logs: Logs) -> jax.Array:
-        return sum((jnp.sum(mass) for mass in _scaled(pieces, masses, logs)), jnp.zeros(()))
+    def total(scaled: list[jax.Array]) -> jax.Array:
+        return sum((jnp.sum(mass) for mass in scaled), jnp.zeros(()))
 
     def only_free(logs: Logs) -> Logs:
         return {name: jnp.where(free[name], log, 0.0) for name, log in logs.items()}
 
-    def gradient(logs: Logs) -> Logs:
-        return only_free(jax.grad(total)(logs))
+    def looked(logs: Logs) -> tuple[jax.Array, Logs, jax.Array]:
+        """The mass, its gradient and the norm of that."""
+        scaled = _scaled(pieces, masses, logs)
+        slope = only_free(_along(pieces, scaled, 1, logs))
+        return total(scaled), slope, jnp.sqrt(_dot(slope, slope))
 
     def direction(logs: Logs, slope: Logs) -> Logs:
-        scale = _curvature(pieces, masses, logs)
+        scaled = _scaled(pieces, masses, logs)
+        scale = _along(pieces, scaled, 2, logs)
         inverse = {name: jnp.where(free[name] & (c > 0), 1 / c, 0.0) for name, c in scale.items()}
 
         def hessian(v: Logs) -> Logs:
-            return jax.jvp(gradient, (logs,), (only_free(v),))[1]
+            return only_free(_bent(pieces, scaled, only_free(v)))
 
         def precondition(v: Logs) -> Logs:
             return {name: inverse[name] * value for name, value in v.items()}
@@ -244,8 +265,7 @@ def _solve_one(pieces: tuple[Piece, ...], masses: list[jax.Array], start: Logs, 
         return {name: jnp.where(good, value, inverse[name] * down[name]) for name, value in found.items()}
 
     def step(state):
-        logs, mass, norm, number, _ = state
-        slope = gradient(logs)
+        logs, (mass, slope, norm), number, _ = state
         way = direction(logs, slope)
         fall = _dot(way, slope)
         rounding = 1e-14 * mass
@@ -254,22 +274,19 @@ def _solve_one(pieces: tuple[Piece, ...], masses: list[jax.Array], start: Logs, 
             return {name: log + t * way[name] for name, log in logs.items()}
 
         def too_far(t):
-            return ~(total(at(t)) <= mass + 1e-4 * t * fall + rounding) & (t > 1e-10)
+            return ~(total(_scaled(pieces, masses, at(t))) <= mass + 1e-4 * t * fall + rounding) & (t > 1e-10)
 
         t = jax.lax.while_loop(too_far, lambda t: t / 2, jnp.ones(()))
-        moved = at(t)
-        slope = gradient(moved)
+        there = at(t), looked(at(t))
         # At the very end the mass no longer tells one step from the next, but the gradient does.
-        better = (total(moved) < mass - rounding) | (jnp.sqrt(_dot(slope, slope)) < norm)
-        logs = {name: jnp.where(better, moved[name], log) for name, log in logs.items()}
-        slope = gradient(logs)
-        return logs, total(logs), jnp.sqrt(_dot(slope, slope)), number + 1, ~better
+        better = (there[1][0] < mass - rounding) | (there[1][2] < norm)
+        here = jax.tree.map(lambda new, old: jnp.where(better, new, old), there, (logs, (mass, slope, norm)))
+        return (*here, number + 1, ~better)
 
     def unfinished(state):
-        _, mass, norm, number, stuck = state
+        _, (mass, _, norm), number, stuck = state
         return (norm > PRECISION * mass) & (number < STEPS) & ~stuck
 
-    slope = gradient(start)
-    state = (start, total(start), jnp.sqrt(_dot(slope, slope)), jnp.zeros((), int), jnp.zeros((), bool))
-    logs, mass, norm, _, _ = jax.lax.while_loop(unfinished, step, state)
+    state = (start, looked(start), jnp.zeros((), int), jnp.zeros((), bool))
+    logs, (mass, _, norm), _, _ = jax.lax.while_loop(unfinished, step, state)
     return logs, mass, norm

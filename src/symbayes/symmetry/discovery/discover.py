@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import jax
 import numpy as np
@@ -29,7 +28,7 @@ POINTS, POINTS_OF_CHOICES = 3, 10
 """At how many points a group is tried, and a program that makes choices: these hide changes from many."""
 
 
-def discover(apply: Callable[..., Any], variables: trees.Tree, x: Any) -> Symmetry:
+def discover(apply: Callable[..., trees.Tree], variables: trees.Tree, x: trees.Tree) -> Symmetry:
     """The maximal group of permutations, signs and positive scalings of the parameters that keep
     ``apply(variables, x)``.
 

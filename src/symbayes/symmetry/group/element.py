@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from symbayes.pytrees import pytree
+from symbayes.trees import Array
 
 Shaped = TypeVar("Shaped", np.ndarray, jax.Array)
 
@@ -36,9 +37,9 @@ class Element:
     leading axes.
     """
 
-    permutations: dict[str, Any]
-    signs: dict[str, Any]
-    log_scales: dict[str, Any]
+    permutations: dict[str, Array]
+    signs: dict[str, Array]
+    log_scales: dict[str, Array]
 
     @property
     def lead(self) -> tuple[int, ...]:
@@ -48,7 +49,7 @@ class Element:
                 return tuple(leaf.shape[: leaf.ndim - own])
         return ()
 
-    def without_scales(self, log_scales: Mapping[str, Any]) -> Element:
+    def without_scales(self, log_scales: Mapping[str, Array]) -> Element:
         """This element, and then these log-scales undone place by place: into the scales of a reference."""
         left = {name: log - log_scales[name] for name, log in self.log_scales.items()}
         return dataclasses.replace(self, log_scales=left)

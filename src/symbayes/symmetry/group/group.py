@@ -5,9 +5,8 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -82,6 +81,26 @@ class Symmetry:
             repr(self), self.permutations, factors, self.invariances, self.pinned, self.dropped
         )
 
+    def with_statistics_computed(self) -> Symmetry:
+        """The group without the scales that move running statistics.
+
+        These keep the outputs while the statistics move along: a kernel in front of a normaliser grows with
+        the running mean, and the gain shrinks.  Where statistics are computed again, the normaliser takes out
+        the scale of the kernel, and what was done to the gain stays.
+        """
+        lost = {s for s in self.scales if any(move.path.startswith("stats/") for move in s.moves)}
+        names = {factor.name for factor in lost}
+        entries = {
+            path: tuple(entry for entry in found if entry.kind != "scale" or entry.name not in names)
+            for path, found in self.entries.items()
+        }
+        return replace(
+            self,
+            scales=tuple(factor for factor in self.scales if factor not in lost),
+            entries=entries,
+            scale_dimension=self.scale_dimension - sum(factor.size for factor in lost),
+        )
+
     # ------------------------------------------------------------------ elements
 
     def identity(self) -> Element:
@@ -139,7 +158,7 @@ class Symmetry:
 
     # ------------------------------------------------------------------ acting
 
-    def compile(self, element: Element) -> dict[str, list[tuple[tuple[int, ...], Any, Any]]]:
+    def compile(self, element: Element) -> dict[str, list[tuple[tuple[int, ...], trees.Tree, trees.Tree]]]:
         """For every parameter that moves: groups of axes, each with an index vector and a factor vector (or
         None).
         """
@@ -149,13 +168,13 @@ class Symmetry:
             if sites
         }
 
-    def act(self, element: Element, variables: trees.Tree) -> dict[str, Any]:
+    def act(self, element: Element, variables: trees.Tree) -> dict[str, trees.Tree]:
         """The variables moved by an element; under `jax.vmap` a thousand at once."""
         flat = trees.flatten(variables)
         self.expect(flat)
         return trees.like(variables, {path: self.act_on(path, element, leaf) for path, leaf in flat.items()})
 
-    def act_on(self, path: str, element: Element, leaf: Any) -> Any:
+    def act_on(self, path: str, element: Element, leaf: trees.Array) -> trees.Array:
         """One parameter moved by an element."""
         for site in self.sites[path]:
             leaf = move(jnp.asarray(leaf), site.axes, *site.compile(self.indices, self.over, element))
@@ -170,7 +189,7 @@ class Symmetry:
             return act_rows(leaves, moves)
         return act_batch(leaves, moves)
 
-    def expect(self, flat: Mapping[str, Any]) -> None:
+    def expect(self, flat: Mapping[str, trees.Tree]) -> None:
         """Refuse parameters of another network, by name."""
         for path, shape in self.shapes.items():
             if path not in flat:
@@ -183,9 +202,9 @@ class Symmetry:
 
     def check(
         self,
-        apply: Callable[..., Any],
+        apply: Callable[..., trees.Tree],
         variables: trees.Tree,
-        x: Any,
+        x: trees.Tree,
         *,
         seed: int = 0,
         elements: int = 4,

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int, PRNGKeyArray, UInt32
 
+from symbayes import trees
 from symbayes.symmetry.group.element import Element, module_of
 
 Key = PRNGKeyArray | UInt32[Array, "2"]
@@ -33,7 +34,7 @@ def count(permutation: Int[Array | np.ndarray, "*batch n"]) -> Any:
     return n - (label == np.arange(n)).sum(axis=-1)
 
 
-def transpositions(elements: Element) -> dict[str, Any]:
+def transpositions(elements: Element) -> dict[str, trees.Array]:
     """The number of transpositions of an element, per permuted index and in all (``"total"``).
 
     A batch of elements gives a batch of numbers.  An index that is permuted separately for every value of

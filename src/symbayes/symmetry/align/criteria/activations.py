@@ -42,8 +42,8 @@ class Activations:
     the size.
     """
 
-    apply: Callable[..., Any]
-    x: Any
+    apply: Callable[..., trees.Tree]
+    x: trees.Tree
     scale: str | None = "minimal-mass"
 
     def __post_init__(self) -> None:

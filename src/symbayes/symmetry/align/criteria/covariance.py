@@ -49,7 +49,7 @@ def measured(seen: Observed, group: Symmetry, example: Mapping[str, np.ndarray])
     failed = set()
     for sign in group.signs:
         after = moved(dataclasses.replace(still, signs=still.signs | {sign.name: drawn.signs[sign.name]}))
-        values = drawn.signs[sign.name].reshape(group.indices.shape(sign.over))
+        values = np.asarray(drawn.signs[sign.name]).reshape(group.indices.shape(sign.over))
         for path in seen.spots:
             for term, parts, axes in _cells(seen.group, path):
                 found = _fit(sign, values, term, term.take(base[path]), term.take(after[path]))

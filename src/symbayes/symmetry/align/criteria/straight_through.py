@@ -43,7 +43,7 @@ class StraightThrough:
     turn comes; a sweep that does not lower the mean of the losses is undone and the last.
     """
 
-    loss: Callable[[trees.Tree], Any]
+    loss: Callable[[trees.Tree], jax.Array]
     steps: int = 50
     learning_rate: float = 0.2
     scale: str | None = "minimal-mass"

@@ -106,6 +106,6 @@ def test_the_answer_follows_the_numbers(done: tuple[Path, dict[str, Any]]) -> No
     assert "1.200 times the minimum at weight decay 0.1 and 1.500 times at 0.001" in told
     assert "at most 0.001 times the noise" in told
     found["time"] = 5.0
-    assert "alone leaves 37% and 99% of the imbalance" in PART.answer(found)
+    assert "alone would leave 37% and 99% of the imbalance" in PART.answer(found)
     found["decays"]["0.1"]["ratio"] = [2.0, 1.001]
     assert PART.answer(found).startswith("Trainings with weight decay 0.1 end within 1%")

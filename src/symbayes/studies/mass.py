@@ -106,7 +106,7 @@ class Profiles(Part):
             f"{ends} within {NEAR:.0%} of the lightest copy: they weigh {last[lightest]:.3f} times the "
             f"minimum at weight decay {lightest} and {last[heaviest]:.3f} times at {heaviest}. The pull "
             f"towards it is at most {share:.2g} times the noise of mini-batch gradients; in so long a "
-            f"training it alone leaves {left(lightest, found['time']):.0%} and "
+            f"training it alone would leave {left(lightest, found['time']):.0%} and "
             f"{left(heaviest, found['time']):.0%} of the imbalance between weights into a unit and out of "
             "it."
         )
@@ -130,13 +130,18 @@ class Profiles(Part):
         ]
         return [
             figures.curves(
-                mass, "epoch", "summed squares", "Mass and its minimum", "Means over networks.", log_y=True
+                mass,
+                "epoch",
+                "summed squares",
+                f"Mass and its minimum: {self.of}",
+                "Means over networks.",
+                log_y=True,
             ),
             figures.curves(
                 excess,
                 "epoch",
                 "mass / minimum - 1",
-                "How much heavier than the lightest copy",
+                f"How much heavier than the lightest copy: {self.of}",
                 "Zero is the lightest copy of the same function.",
                 log_y=True,
             ),
@@ -144,7 +149,7 @@ class Profiles(Part):
                 pull,
                 "epoch",
                 "pull / noise",
-                "The pull towards the lightest copy against the noise of gradients",
+                f"The pull towards the lightest copy against the noise of gradients: {self.of}",
                 "Of the gradient per example: its part towards the lightest copy, over the noise of a "
                 "mini-batch.",
                 log_y=True,
@@ -152,8 +157,8 @@ class Profiles(Part):
             Table(
                 columns,
                 rows,
-                f"At the end of training, means over {found['chains']} networks. The distance is that "
-                "between the weights and those of the lightest copy, over the norm of the weights; left is "
+                f"{self.of}: at the end of training, means over {found['chains']} networks. The distance is "
+                "that between the weights and those of the lightest copy, over their norm; left is "
                 "what weight decay alone leaves of the imbalance, exp(-2 l T), T the sum of the steps.",
                 dict.fromkeys(columns[1:], ".4g"),
             ),

@@ -24,6 +24,8 @@ from symbayes.engine.sinks import MemorySink
 from symbayes.engine.start import Start
 
 FEWEST, LONGER = 16, 3
+COUNTED = 4
+"""Draws of each chain without which there is no effective sample size."""
 TOLD = ("acceptance", "step_size", "trajectory", "leaves", "energy_variance", "length", "loss")
 """Statistics whose mean over the draws is given beside the numbers."""
 
@@ -77,6 +79,8 @@ class Clock:
         now = time.perf_counter()
         self.begun = now if self.begun is None else self.begun
         self.taken = now - self.begun
+        if draws < COUNTED:
+            return False
         return self.taken > self.seconds * (1 if draws >= FEWEST else LONGER)
 
 

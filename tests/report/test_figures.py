@@ -29,7 +29,7 @@ def test_every_figure_is_well_formed_deterministic_and_depends_on_its_data(all_f
 
 
 def test_settings_of_matplotlib_are_left_alone(all_figures, draw_all):
-    with matplotlib.rc_context({"font.size": 31, "lines.linewidth": 7, "axes.facecolor": "red"}):
+    with matplotlib.rc_context({"font.size": 31, "xtick.major.size": 17, "axes.facecolor": "red"}):
         before = dict(matplotlib.rcParams)
         drawn = draw_all(0)
         assert dict(matplotlib.rcParams) == before

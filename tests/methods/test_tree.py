@@ -12,7 +12,7 @@ import symbayes as sb
 from symbayes.engine import Tick
 from symbayes.methods.phases import Trees
 from symbayes.methods.phases.resting import Resting
-from symbayes.methods.phases.tree import Doubling, End, turns
+from symbayes.methods.phases.tree import Doubling, End, Tree, turns
 
 DEPTH = 5
 
@@ -54,6 +54,39 @@ def test_every_half_of_a_half_is_looked_at_when_it_is_complete() -> None:
         np.testing.assert_allclose(doubling.momenta["w"], momenta.sum(0), rtol=1e-4, atol=1e-4)
         np.testing.assert_allclose(doubling.weight, np.log(2**DEPTH), rtol=1e-5)
     assert 0.05 < np.mean(seen) < 0.95
+
+
+def test_a_tree_ends_when_the_whole_of_it_turns() -> None:
+    """Two halves of four leaves each: the tree goes on unless its outer ends turn on one another, whichever
+    way the second half was grown."""
+    seed = int(np.random.default_rng().integers(2**31))
+    print("seed", seed)
+    rng = np.random.default_rng(seed)
+    phase = Trees(1, None, 0.8, False, True, None, None, depth=DEPTH)
+    state = Resting({"params": {"w": jnp.zeros(3)}}, {"w": jnp.zeros(3)}, jnp.zeros(2))
+
+    def end(momentum: np.ndarray) -> End:
+        return End(state, {"w": jnp.asarray(momentum)})
+
+    @jax.jit
+    def joined(left: End, right: End, here: End, old: Any, new: Any, forward: jax.Array) -> jax.Array:
+        none, zero, no = {"w": jnp.zeros((DEPTH, 3))}, jnp.zeros(()), jnp.array(False)
+        doubling = Doubling(jnp.int32(4), state, zero, new, none, none, no)
+        grown = (jnp.int32(2), doubling, jnp.int32(7), zero, no, no)
+        tree = Tree(left, left, right, here, forward, state, zero, old, *grown)
+        return phase._joined(tree, Tick(jax.random.key(0), 0)).going
+
+    seen = []
+    for number in range(20):
+        first, second = (rng.normal(size=(2, 4, 3)) + np.array([0.5, 0, 0])).astype(np.float32)
+        forward = bool(number % 2)
+        whole = np.concatenate([first, second] if forward else [second, first])
+        here = second[-1] if forward else second[0]
+        sums = ({"w": jnp.asarray(each.sum(0))} for each in (first, second))
+        goes = joined(end(first[0]), end(first[-1]), end(here), *sums, jnp.array(forward))
+        assert bool(goes) == (not plain_turns(whole)), number
+        seen.append(bool(goes))
+    assert 0 < np.mean(seen) < 1
 
 
 def test_turning_does_not_depend_on_the_direction_of_time() -> None:

@@ -88,6 +88,10 @@ def test_the_page_about_models_shows_the_ladder_and_every_estimate(
     page = write_models(found, {"hmc": open_run(runs["hmc"])}, tmp_path / "page.html").read_text()
     assert "Laplace, map: -41.1 nats" in page
     assert "48 copies of every mode" in page
+    apart = [Estimate("integrated", -40.0, 0.5), Estimate("stones", -43.0, 0.5)]
+    for estimates, told in ((apart, False), ([*apart[:1], Estimate("stones", -44.0, 0.5)], True)):
+        (table,) = list(tables(models_section(models(estimates)).items).values())[1:]
+        assert ("take more rungs" in table.caption) == told
     # Densities may be above one; and without a ladder there is no picture of it.
     assert models_section(models([], negative=False)).items
     alone = dataclasses.replace(found, rungs=None, estimates=[])

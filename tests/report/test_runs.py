@@ -6,6 +6,7 @@ import html
 import io
 import re
 from pathlib import Path
+from unittest.mock import patch
 
 import matplotlib.figure
 import numpy as np
@@ -134,6 +135,21 @@ def test_a_run_on_other_data_is_refused(runs: dict[str, Path], digits: sb.data.D
     other = dataclasses.replace(digits, train=digits.train[:100])
     with pytest.raises(sb.RunError, match="was not conditioned on the training part of digits"):
         sb.Report.of(runs, other)
+
+
+def test_many_runs_and_metrics_are_summed_up_in_a_sentence(report: sb.Report) -> None:
+    hmc = report.runs["hmc"]
+    many = dataclasses.replace(report, runs={f"run-{i}": hmc for i in range(9)})
+    with patch.object(sb.Report, "sections", return_value=[]):
+        page = many.html()
+    assert "run-0, run-1, run-2 and 6 more on digits" in page
+    assert "9 runs on 360 test examples." in page
+    told = [evaluate.METRICS[0]] * 20
+    with (
+        patch.object(sb.Report, "sections", return_value=[]),
+        patch.object(type(report.comparison), "told", told),
+    ):
+        assert len(re.findall(r"accuracy \d", report.html())) == len(report.runs) * 8
 
 
 def test_runs_are_named_by_their_folders_and_by_paths_where_names_repeat() -> None:

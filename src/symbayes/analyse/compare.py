@@ -17,6 +17,7 @@ from symbayes.analyse.columns import Column, Told, close_to_reference, columns_o
 from symbayes.analyse.comparison import CEILING, Comparison
 from symbayes.analyse.in_batches import compare_in_batches, fitting_batch
 from symbayes.analyse.predicted import Judged, Places
+from symbayes.analyse.progress import Tell, silent
 from symbayes.data import Dataset, Examples, Scaling
 from symbayes.draws import Draws, Run
 from symbayes.engine import Opened, Source, open_run
@@ -109,6 +110,7 @@ def compare_predictives(
     *,
     metrics: Sequence[str] | None = None,
     intervals: bool = True,
+    tell: Tell = silent,
 ) -> Comparison:
     """The same from predictives that are at hand, at the test inputs or at all places."""
     judged = {name: one if isinstance(one, Judged) else Judged(one) for name, one in predictives.items()}
@@ -125,10 +127,11 @@ def compare_predictives(
     columns = columns_of(rows, judged[reference].shifted, judged[reference].ood)
     told = y if scaling is None else scaling.undo(y)
     units = {name: one.unscaled(scaling) for name, one in judged.items()}
-    found = {
-        name: _told(one, told, columns, None if name == reference else units[reference].test, intervals)
-        for name, one in units.items()
-    }
+    found = {}
+    for name, one in units.items():
+        tell(f"{name}: {len(columns)} numbers{' and their intervals' if intervals else ''}")
+        other = None if name == reference else units[reference].test
+        found[name] = _told(one, told, columns, other, intervals)
     ceiling: Told = {}
     if halves is not None:
         first, second = (half if scaling is None else half.unscaled(scaling) for half in halves)

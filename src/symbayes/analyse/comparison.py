@@ -131,29 +131,53 @@ class Comparison:
         Console(width=100, file=text, force_jupyter=False, force_terminal=False).print(self)
         return text.getvalue()
 
-    def terminal_table(self, turned: bool = False, margins: bool = True) -> TerminalTable:
-        """For the terminal: a row for every run or, `turned`, a column."""
-        cells = [["run", *self.columns]]
-        cells += [[name, *(self.text(name, metric, margins) for metric in self.told)] for name in self.rows]
+    def terminal_table(
+        self, turned: bool = False, margins: bool = True, metrics: Sequence[Metric] | None = None
+    ) -> TerminalTable:
+        """For the terminal: a row for every run or, `turned`, a column; of some `metrics` without caption."""
+        told = self.told if metrics is None else metrics
+        cells = [["run", *(metric.name for metric in told)]]
+        names = [name for name, row in self.rows.items() if any(metric.name in row for metric in told)]
+        cells += [[name, *(self.text(name, metric, margins) for metric in told)] for name in names]
         head, *rows = zip(*cells, strict=True) if turned else cells
-        table = TerminalTable(caption=self._captioned(margins), caption_justify="left")
+        caption = self._captioned(margins) if metrics is None else None
+        table = TerminalTable(caption=caption, caption_justify="left")
         table.add_column(head[0], min_width=9)
-        for column in head[1:]:
-            table.add_column(column, justify="right", no_wrap=not turned)
+        for number, column in enumerate(head[1:], start=1):
+            # A column that is not broken into lines takes its longest cell, and not its longest word.
+            longest = None if turned else max(len(row[number]) for row in (head, *rows))
+            table.add_column(column, justify="right", no_wrap=not turned, min_width=longest)
         for row in rows:
             table.add_row(*row)
         return table
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[TerminalTable]:
-        """A narrow terminal gets no margins or, narrower still, the turned table: no number is cut."""
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[TerminalTable | str]:
+        """A narrow terminal gets no margins or, narrower still, the turned table, and where runs are many,
+        several tables below one another: no number is cut."""
         for margins in (True, False) if self.margins else (False,):
             wide = self.terminal_table(margins=margins)
-            needed = Measurement.get(console, options.update(max_width=1000), wide)
+            needed = _needed(wide, console, options)
             # Margins are left out before names of runs are broken into lines.
             if (needed.maximum if margins else needed.minimum) <= options.max_width:
                 yield wide
                 return
-        yield self.terminal_table(turned=True)
+        turned = self.terminal_table(turned=True)
+        if _needed(turned, console, options).minimum <= options.max_width:
+            yield turned
+            return
+        yield from self._below_one_another(console, options)
+        yield self._captioned(margins=True)
+
+    def _below_one_another(self, console: Console, options: ConsoleOptions) -> Iterator[TerminalTable]:
+        """Tables of as many columns as fit, one at least."""
+        some: list[Metric] = []
+        for metric in self.told:
+            wider = self.terminal_table(metrics=[*some, metric])
+            if some and _needed(wider, console, options).maximum > options.max_width:
+                yield self.terminal_table(metrics=some)
+                some = []
+            some.append(metric)
+        yield self.terminal_table(metrics=some)
 
     def markdown(self) -> str:
         """As a table of Markdown, the best in bold."""
@@ -178,6 +202,10 @@ class Comparison:
     def save(self, path: str | Path) -> Path:
         """Write the table to a file whose ending says how: .md, .csv, .tex or .json; gives its path."""
         return tables.save(self, Path(path))
+
+
+def _needed(table: TerminalTable, console: Console, options: ConsoleOptions) -> Measurement:
+    return Measurement.get(console, options.update(max_width=10_000), table)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -78,6 +78,15 @@ class Models:
     log_copies: float
     rungs: Rungs | None = None
 
+    @property
+    def too_few_rungs(self) -> bool:
+        """Whether both estimates of the ladder differ by more than their errors and a nat."""
+        both = [one for one in self.estimates if one.copies is None and one.error is not None]
+        if self.rungs is None or len(both) != 2:
+            return False
+        error = math.hypot(*(one.error or 0.0 for one in both))
+        return abs(both[0].value - both[1].value) > 3 * error + 1
+
     def numbers(self) -> Record:
         """As JSON."""
         return {

@@ -33,7 +33,8 @@ def stein_discrepancies(
 
     By `weights`, and by `functions` where there are inputs to compare them at.
     """
-    gradients = jax.jit(lambda some: jax.lax.map(run.posterior.gradient, some))
+    posterior = run.posterior  # read from its data here, and not within a program
+    gradients = jax.jit(lambda some: jax.lax.map(posterior.gradient, some))
     chosen = {name: _some(draws, total) for name, draws in sets.items()}
     scores = {name: _matrix(gradients(some)) for name, some in chosen.items()}
     points = {name: _matrix(some["params"]) for name, some in chosen.items()}

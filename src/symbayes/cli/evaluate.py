@@ -84,7 +84,8 @@ class Evaluate:
         if batch is not None:
             self._in_batches(output, asked, batch, options)
             return
-        report = Report.of(asked.runs, asked.dataset, asked.reference, **options)
+        with Console(stderr=True).status("predicting") as status:
+            report = Report.of(asked.runs, asked.dataset, asked.reference, tell=status.update, **options)
         output.show(report.comparison)
         for path in self.save:
             written = report.write(path) if path.suffix == ".html" else report.comparison.save(path)
@@ -99,7 +100,8 @@ class Evaluate:
             f"a page shows predictions of all draws, and these are made {batch:,} examples at a time: "
             "save the table as .md, .csv, .tex or .json, or thin the draws",
         )
-        found = compare(asked.runs, asked.reference, asked.dataset, batch=batch, **options)
+        with Console(stderr=True).status(f"predicting {batch:,} examples at a time"):
+            found = compare(asked.runs, asked.reference, asked.dataset, batch=batch, **options)
         output.show(found)
         for path in self.save:
             output.line(f"saved: {found.save(path)}")

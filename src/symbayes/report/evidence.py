@@ -42,6 +42,8 @@ def model_tables(found: Models) -> list[Table]:
             f"In nats. Symmetries make {_power(found.log_copies)} copies of every mode: an estimate at one "
             f"mode gains {found.log_copies:,.1f} nats, if copies hardly overlap; a ladder has counted them."
         )
+        if found.too_few_rungs:
+            caption += " Both estimates of the ladder differ by more than their errors: take more rungs."
         made.append(Table(columns, rows, caption, dict.fromkeys(columns[1:], ",.1f")))
     return made
 
@@ -66,10 +68,12 @@ def ladder_figure(rungs: Rungs) -> Figure:
 
 def estimates_figure(found: Models) -> Figure:
     """Every estimate as it is, and with what the copies of a mode add."""
+    rungs = "" if found.rungs is None else f", {len(found.rungs.powers)} rungs"
+    named = {one.of.removesuffix(rungs): one for one in found.estimates}
     series = {
-        "as it is": {one.of: one.value for one in found.estimates},
+        "as it is": {name: one.value for name, one in named.items()},
         "with all copies of a mode": {
-            one.of: one.corrected for one in found.estimates if one.copies is not None
+            name: one.corrected for name, one in named.items() if one.copies is not None
         },
     }
     caption = (

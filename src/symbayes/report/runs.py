@@ -88,7 +88,8 @@ class Report:
             tell(f"{name}: predicting")
             judged[name] = places.judge(run)
         y = np.asarray(data.test.y)
-        comparison = compare_predictives(judged, reference, y, data.target_scaling, metrics=metrics)
+        scaling = data.target_scaling
+        comparison = compare_predictives(judged, reference, y, scaling, metrics=metrics, tell=tell)
         return cls(runs, reference, data, judged, comparison, bounds or Bounds(), tell, symmetries, also)
 
     @property
@@ -151,7 +152,7 @@ class Report:
 
     def html(self) -> str:
         return page.render(
-            title=f"{', '.join(self.runs)} on {self.data.short_name}",
+            title=f"{_some(list(self.runs))} on {self.data.short_name}",
             summary=self._summary(),
             sections=self.sections(),
             provenance=provenance(self.runs),
@@ -163,12 +164,15 @@ class Report:
         return Path(path)
 
     def _summary(self) -> str:
+        if len(self.runs) > RUNS:
+            # Their numbers are in the first table.
+            return f"{len(self.runs)} runs on {self.comparison.examples:,} test examples."
         lines = []
         for name, run in self.runs.items():
             weights = sum(int(np.prod(shape)) for shape in run.draws.shapes.values())
             numbers = ", ".join(
                 f"{metric.name} {format(self.comparison.rows[name][metric.name], metric.format)}"
-                for metric in self.comparison.told
+                for metric in self.comparison.told[:NUMBERS]
                 if metric.name in self.comparison.rows[name]
             )
             given = run.config["posterior"]["train"]["examples"]
@@ -228,6 +232,18 @@ class Shown:
 
 SPACES = {"weights": "weights", "predictions": "test predictions"}
 MIXING_CAPTION = "Rank-normalised split R-hat and effective sample sizes of all chains (Vehtari et al. 2021)."
+
+
+RUNS, NUMBERS = 6, 8
+"""Runs that are summed up one by one, and of how many metrics."""
+
+
+def _some(names: list[str]) -> str:
+    """All names, or the first ones and how many more."""
+    if len(names) <= RUNS:
+        return ", ".join(names)
+    first = names[: RUNS // 2]
+    return f"{', '.join(first)} and {len(names) - len(first)} more"
 
 
 def _counted(number: int, thing: str) -> str:

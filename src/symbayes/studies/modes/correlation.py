@@ -87,19 +87,11 @@ class Correlation(Part):
 
     def show(self, found: Found) -> list[Table | Figure]:
         rows = found["rows"]
-        series = {
-            f"{name}, {modes} mode{'' if modes == 'one' else 's'}": [
-                row
-                for row in rows
-                if row["setting"].startswith(f"{name}|") and row["setting"].endswith(modes)
-            ]
-            for name in dict.fromkeys(row["setting"].partition("|")[0] for row in rows)
-            for modes in ("one", "many")
-        }
+        names = dict.fromkeys(row["setting"].partition("|")[0] for row in rows)
+        series = {name: [row for row in rows if row["setting"].startswith(f"{name}|")] for name in names}
         marks = {
             name: (np.array([r["mmd"] for r in some]), np.array([r["AUROC"] for r in some]))
             for name, some in series.items()
-            if some
         }
         groups = {"all": rows} | {
             f"{modes} mode{'' if modes == 'one' else 's'}": [r for r in rows if r["setting"].endswith(modes)]
@@ -115,9 +107,10 @@ class Correlation(Part):
             figures.points(
                 marks,
                 "squared MMD of canonical weights",
-                f"AUROC, {found['elsewhere']}",
+                "AUROC",
                 "Posterior quality and detection",
-                "One mark for each run: a method at a learning rate and a seed, its first chain or all.",
+                f"Of {found['elsewhere']}. One mark for each run: a method at a learning rate and a seed, "
+                "its first chain or all.",
             ),
             Table(
                 ["runs", "against", "count", "rank correlation", "low", "high"],

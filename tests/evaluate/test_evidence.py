@@ -104,7 +104,7 @@ def test_bad_input_is_refused():
     for call, words in (
         (lambda: thermodynamic_integration([0.1, 0.5, 1], values), "rise from 0"),
         (lambda: thermodynamic_integration([0, 0.5, 0.9], values), "rise from 0"),
-        (lambda: stepping_stones([0, 1], values), "each of 3 rungs"),
+        (lambda: stepping_stones([0, 1], values), "one number for each of log_likelihoods"),
         (lambda: stepping_stones([0, 0.5, 1], [*values[:2], np.zeros(3)]), "chain, draw"),
         (lambda: ladder(1), "at least two"),
         (lambda: laplace_evidence(0.0, np.diag([1.0, -1.0])), "not a mode"),

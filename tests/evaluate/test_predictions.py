@@ -68,7 +68,7 @@ def test_jax_arrays_and_low_precision_are_accepted():
         ([[0.5, 0.5]], [-1], "lie in 0..1"),
         ([[0.5, 0.5]], [0, 1], "shape"),
         ([0.5, 0.5], [0], "shape"),
-        (np.zeros((0, 2)), np.zeros(0, int), "n >= 1"),
+        (np.zeros((0, 2)), np.zeros(0, int), "is empty"),
         (np.zeros((2, 0)), [0, 0], "over classes"),
     ],
 )

@@ -87,7 +87,7 @@ def read_segment(segment: Segment, draws: slice = slice(None)) -> dict[str, np.n
     return {name: segment.read(name, draws) for name in segment.shapes()}
 
 
-Index = slice | int | Sequence[int] | np.ndarray
+Index = slice | int | np.integer | Sequence[int | np.integer] | np.ndarray
 """Which chains or draws: what NumPy takes as an index."""
 
 

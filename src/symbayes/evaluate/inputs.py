@@ -12,7 +12,7 @@ def probabilities(probs: ArrayLike, name: str = "probs", may_be_empty: bool = Fa
     if p.ndim == 0 or p.shape[-1] == 0:
         raise ValueError(f"{name} needs a last axis over classes, but has shape {p.shape}.")
     if p.size == 0 and not may_be_empty:
-        raise ValueError(f"{name} is empty: it needs n >= 1 points, but has shape {p.shape}.")
+        raise ValueError(f"{name} is empty: every axis needs at least one entry, but the shape is {p.shape}.")
     if not np.isfinite(p).all():
         raise ValueError(f"{name} holds values that are not finite: drop the draws that diverged first.")
     if (p < 0).any():

@@ -91,6 +91,15 @@ Index = slice | int | np.integer | Sequence[int | np.integer] | np.ndarray
 """Which chains or draws: what NumPy takes as an index."""
 
 
+def _places(count: int, index: Index) -> np.ndarray:
+    """The numbers below `count` that an index chooses."""
+    places = np.arange(count)
+    if isinstance(index, slice):
+        return places[index]
+    chosen = np.asarray(index)
+    return np.atleast_1d(places[chosen if chosen.size else chosen.astype(int)])
+
+
 def named_arrays(variables: Any, stats: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """Variables and statistics by the names that a shard has for them."""
     flat = {f"{VARIABLES}/{name}": np.asarray(leaf) for name, leaf in trees.flatten(variables).items()}
@@ -226,8 +235,7 @@ class Draws:
 
     def select(self, chains: Index = slice(None), draws: Index = slice(None)) -> Draws:
         """Some chains and draws (slices or index arrays), in memory."""
-        rows = np.atleast_1d(np.arange(self.chains)[chains])
-        pick = np.atleast_1d(np.arange(len(self))[draws])
+        rows, pick = _places(self.chains, chains), _places(len(self), draws)
         require(rows.size > 0, f"no chain is left: this selects none of {self.chains} chains")
         require(pick.size > 0, f"no draw is left: this selects none of {len(self)} draws per chain")
         ends = np.cumsum([segment.draws for segment in self.segments])

@@ -22,8 +22,9 @@ EVERY_KIND = [
 def same(found: Comparison, whole: Comparison) -> None:
     assert found.columns == whole.columns
     assert list(found.rows) == list(whole.rows)
+    # Networks predict in float32, and a batch of another size may round otherwise.
     for name, row in whole.rows.items():
-        assert found.rows[name] == pytest.approx(row, rel=1e-9, abs=1e-12)
+        assert found.rows[name] == pytest.approx(row, rel=1e-6, abs=1e-9)
 
 
 def test_the_table_is_that_of_all_examples(runs: dict[str, Path], digits: sb.data.Dataset) -> None:

@@ -16,7 +16,7 @@ from symbayes.networks.network import Network
 @functools.lru_cache(maxsize=256)
 def traced(network: Network, example_shape: tuple[int, ...], dtype: Any) -> tuple[Any, ClosedJaxpr]:
     """Abstract variables, and the program of `apply` on one example of this shape and type."""
-    example = jax.ShapeDtypeStruct((1, *example_shape), dtype)
+    example = jax.ShapeDtypeStruct((1, *example_shape), jax.dtypes.canonicalize_dtype(dtype))
     variables = jax.eval_shape(network.init, jax.random.key(0), example)
     return variables, jax.make_jaxpr(network.apply)(variables, example)
 

@@ -25,8 +25,8 @@ def install(package: Path) -> None:
     annotated = (path for path in package.rglob("*.py") if "from jaxtyping import" in path.read_text())
     modules = {".".join(path.relative_to(package.parent).with_suffix("").parts) for path in annotated}
     checked = functools.partial(_checked, modules)
-    setattr(jaxtyping, "jaxtyped", checked)  # noqa: B010 - what the import hook writes above functions
-    _decorator.jaxtyped = checked
+    # By the first name the import hook finds it in files, by the second jaxtyping itself does.
+    jaxtyping.jaxtyped = _decorator.jaxtyped = checked
     install_import_hook(package.name, "beartype.beartype")
 
 

@@ -105,6 +105,7 @@ def test_any_is_seen_in_parameters_returns_fields_and_properties() -> None:
         def made(self) -> "dict[str, Any]": ...
 
     Sample.__module__ = Sample.method.__module__ = "symbayes.sample"
-    Sample.made.fget.__module__ = "symbayes.sample"  # type: ignore[union-attr]
+    getter: Any = Sample.made.fget
+    getter.__module__ = "symbayes.sample"
     names = {name.rpartition("Sample.")[2] for name in untyped(Sample)}
     assert names == {"field", "method(given)", "made(return)"}

@@ -85,8 +85,8 @@ def test_frontier_is_what_nothing_beats_at_its_size() -> None:
     ]
     assert [row["name"] for row in _best(rows)] == ["a", "d", "b", "e"]
     answer = PARTS["frontier"].answer({"rows": rows})
-    assert "lie stored draws and draws of 4 bits, and no Gaussian." in answer
-    assert "d reach a total variation of 0.300 with 0 kbit, where b reach 0.300" in answer
+    assert "are stored draws and draws of 4 bits, and no Gaussian." in answer
+    assert "d reach a total variation of 0.300 with 0 kbit, and b reach 0.300" in answer
     assert "mutual information" not in answer
     for row, value in zip(rows, (0.0, 0.2, 2.0, 0.1, 0.3, 0.4, 2.0), strict=True):
         row["MI out"] = value
@@ -95,8 +95,8 @@ def test_frontier_is_what_nothing_beats_at_its_size() -> None:
     rows[2]["TV"] = 0.05
     rows[3]["TV"] = rows[4]["TV"] = 0.9
     answer = PARTS["frontier"].answer({"rows": rows})
-    assert "lie stored draws and Gaussian, aligned." in answer
-    assert "nowhere as close" in answer
+    assert "are stored draws and Gaussian, aligned." in answer
+    assert "No draws in few bits are as close" in answer
 
 
 def test_answers_on_gaussians_follow_the_numbers() -> None:
@@ -116,7 +116,9 @@ def test_answers_on_gaussians_follow_the_numbers() -> None:
     assert "is enough: the best (Gaussian, aligned jointly)" in answer
     assert "Published" not in answer
     mnist = Compact("gpu").parts()["gaussians"].answer({"rows": rows})
-    assert mnist.endswith("Published are 12.1% and 82.5%, against the very draws that were fitted.")
+    assert mnist.endswith(
+        "The published numbers are 12.1% and 82.5%, measured with the same draws that were fitted."
+    )
 
 
 def test_answers_on_sigmas_and_barriers_follow_the_numbers() -> None:
@@ -145,7 +147,7 @@ def test_answer_on_transpositions_follows_the_numbers() -> None:
     answer = PARTS["transpositions"].answer({"rows": rows, "runs": 2})
     assert "follows that of the start (correlation 1.00: 0 become 1, 9 become 10; means of 2 runs)" in answer
     assert "rises with it, from 0.000 to 0.900" in answer
-    assert answer.endswith("Along the line between two networks it rises.")
+    assert answer.endswith("Along the line between two networks the number rises.")
     for row, after in zip(rows, (9, 2, 8), strict=True):
         row["after"], row["barrier"], row["along"] = [after, after], [0.1], [[3, 2]]
     answer = PARTS["transpositions"].answer({"rows": rows, "runs": 2})

@@ -48,7 +48,7 @@ def test_one_mode_is_the_first_chain(folder: Path) -> None:
         "the same inputs are not told apart"
     )
     assert "mutual-information" not in found["rows"]["ensemble|one"], "one draw has none"
-    assert "Loss of one mode and of many" in (folder / "index.html").read_text()
+    assert "Loss with one mode and with many" in (folder / "index.html").read_text()
 
 
 def test_inputs_with_shuffled_pixels_keep_their_values() -> None:
@@ -72,14 +72,14 @@ def test_answer_follows_the_numbers() -> None:
     part = Predictions(SIZES["tiny"].settings, {})
     told = part.answer(made_up(swag=(0.4, 0.3), vi=(0.2, 0.5)))
     assert (
-        "With 3 modes instead of one the loss of 1 of 2 methods falls, and the calibration error of 0."
+        "With 3 modes instead of one, the loss falls for 1 of 2 methods, and the calibration error for 0."
         in told
     )
-    assert "The lowest loss has vi of one mode (0.200 nats)" in told
-    assert "far is told apart best by vi of one mode (AUROC 0.800)" in told
+    assert "The loss is lowest for vi with one mode (0.200 nats)" in told
+    assert "detection of far is best for vi with one mode (AUROC 0.800)" in told
     told = part.answer(made_up(swag=(0.4, 0.1), vi=(0.5, 0.2)))
     assert "2 of 2 methods" in told
-    assert "swag of many modes (0.100 nats)" in told
+    assert "swag with many modes (0.100 nats)" in told
 
 
 def test_weights_are_compared_with_independent_networks(folder: Path) -> None:
@@ -122,11 +122,11 @@ def test_answer_about_weights_follows_the_numbers() -> None:
     rows = {"swag|one": row(2, 3), "swag|many": row(1, 4, a=0.01, b=0.5), "vi|one": row(5, 6)}
     rows["vi|many"] = row(4, 2, a=0.2, b=0.3)
     told = part.answer({"rows": rows, "fleet": 8})
-    assert "Of 2 methods, many modes are nearer to independently trained networks than one for 2" in told
-    assert "and for 1 with symmetries removed" in told
-    assert "lets 1 of the 2" in told
-    assert "rejected at 0.05 in 1 of 4 layers of all methods, where chance gives 0.2" in told
-    assert part.answer({"rows": {"swa|many": row(1, 1)}, "fleet": 8}).startswith("No method has draws enough")
+    assert "instead of one, 2 of 2 methods are nearer to independently trained networks" in told
+    assert "and 1 with symmetries removed" in told
+    assert "increases the distance of 1 of the 2" in told
+    assert "rejected at 0.05 in 1 of 4 layers of all methods, where 0.2 are expected by chance" in told
+    assert part.answer({"rows": {"swa|many": row(1, 1)}, "fleet": 8}).startswith("No method has enough draws")
 
 
 def test_rank_correlation_and_its_interval() -> None:
@@ -146,7 +146,7 @@ def test_rank_correlation_and_its_interval() -> None:
         row["AUROC"] = abs(n - 9.0)  # rises on one side nearly as it falls on the other
     seen = correlation(rows, "AUROC")
     assert seen.low < 0 < seen.value < seen.high
-    assert part.answer({"rows": rows, "elsewhere": "far"}).startswith("No correlation is clear")
+    assert part.answer({"rows": rows, "elsewhere": "far"}).startswith("There is no clear correlation")
 
 
 def test_runs_of_the_correlation_differ_by_rate_and_seed(folder: Path) -> None:
@@ -170,8 +170,11 @@ def test_disagreement_of_pairs(folder: Path) -> None:
     sets = {"test": {"mean": 0.1, "deviation": 0.01}, "far": {"mean": 0.4, "deviation": 0.1}}
     made: dict[str, Any] = {"networks": 1000, "sets": sets, "correlation": {"far": [0.2, 0.1, 0.3]}}
     told = part.answer(made)
-    assert "Every two of 1,000 networks disagree by 0.100 nats (± 0.010 over pairs) on test data" in told
-    assert "by 0.400 (± 0.100) on far, so the spread is wider there" in told
+    assert (
+        "Two of 1,000 networks have a mutual information of 0.100 nats (± 0.010 over pairs) on test data"
+        in told
+    )
+    assert "of 0.400 (± 0.100) on far, so the spread is wider there" in told
     assert "weakly correlated over pairs: 0.20 (95 % interval 0.10 to 0.30)" in told
     sets["far"]["deviation"] = 0.005
     made["correlation"]["far"][0] = 0.8

@@ -65,7 +65,7 @@ def test_what_is_told_of_units_follows_the_numbers() -> None:
     groups = {"all": 0.01234, "groups": [0.01, 0.04, 0.3, 0.9]}
     told = units_told({"raw": groups, "scaled and sorted": {"all": 0.001, "groups": []}})
     assert "p = 0.012 for the networks as trained, and p < 0.05 for 2 of 4 groups" in told
-    assert "where chance gives 0.2; sorted, where they differ, p = 0.001" in told
+    assert "where 0.2 are expected by chance. Sorting makes the units different: p = 0.001" in told
 
 
 def test_the_answer_follows_the_numbers(done: tuple[Path, dict[str, Any]]) -> None:
@@ -75,10 +75,10 @@ def test_the_answer_follows_the_numbers(done: tuple[Path, dict[str, Any]]) -> No
     found["floor"] = 0.09
     told = PART.answer(found)
     assert "90 hexagons as trained" in told
-    assert "without copies shrinks" in told
-    assert "cannot be told from its mirror image" in told
+    assert "removing copies makes the density more compact" in told
+    assert "is close to its mirror image" in told
     found["forms"]["scaled and sorted"]["half"] = 95
     found["forms"]["raw"]["mirror"] = 0.6
     told = PART.answer(found)
-    assert "does not shrink" in told
-    assert "is lopsided" in told
+    assert "does not make" in told
+    assert "differs from its mirror image" in told

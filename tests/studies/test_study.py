@@ -179,7 +179,7 @@ def test_parts_share_runs(tiny: sb.Posterior, tmp_path: Path) -> None:
     np.testing.assert_array_equal(first.draws.stats["energy"], again.draws.stats["energy"])
     assert first.config["seed"] == 3
     assert told[0] == "digits/hmc: HMC(step_size=0.01, burn_in=1, draws=4, chains=2, trajectory=0.02)"
-    assert told[-1] == "digits/hmc: is there"
+    assert told[-1] == "digits/hmc: read back"
     with pytest.raises(RunError, match="another configuration"):
         desk.run("digits/hmc", replace(method, step_size=0.02), tiny)
 

@@ -90,7 +90,7 @@ def test_answer_on_averaging_follows_the_numbers() -> None:
         "all chains": [score(0.4), score(0.29, 0.95)],
     }
     answer = PARTS["averaging"].answer(found)
-    assert "From one draw to 400 the loss falls from 0.500 to 0.290" in answer
+    assert "From one draw to 400 draws the loss falls from 0.500 to 0.290" in answer
     assert "one chain is about as good as 4 shorter ones" in answer
     worse = deepcopy(found)
     worse["one chain"][-1]["NLL"] = 0.4
@@ -106,14 +106,14 @@ def test_answer_on_mixing_follows_the_numbers() -> None:
     assert "not closer" not in answer
     assert "not closer" in PARTS["mixing"].answer({"spaces": {"predictions": row, "weights": row}})
     found["spaces"] |= {"aligned weights": {"R-hat, median": 1.05}, "prior, aligned": {"R-hat, median": 1.02}}
-    assert "median of the weights is 1.050 (prior: 1.020)" in PARTS["mixing"].answer(found)
+    assert "median of the weights is 1.050 (draws of the prior: 1.020)" in PARTS["mixing"].answer(found)
 
 
 @pytest.mark.parametrize(
     ("cold", "words"),
     [
         (score(0.40, difference=0.1, error=0.01), "lowest at temperature 1 .*no cold-posterior effect"),
-        (score(0.29, difference=-0.01, error=0.01), "lowest at temperature 0.1 .*within its error"),
+        (score(0.29, difference=-0.01, error=0.01), "lowest at temperature 0.1 .*within two standard errors"),
         (score(0.20, difference=-0.10, error=0.01), "lowest at temperature 0.1 .*is a cold-posterior effect"),
     ],
 )
@@ -135,8 +135,8 @@ def test_answer_on_priors_follows_the_numbers() -> None:
     families = {"normal": score(0.2, 0.955), "logistic": score(0.2, 0.90)}
     answer = PARTS["prior"].answer({"scales": scales, "families": families})
     assert "robust to the scale: over a factor of 10" in answer
-    assert "lowest at 1" in answer
-    assert "not alike: 90.0% to 95.5%" in answer
+    assert "lowest at a scale of 1" in answer
+    assert "different accuracies: 90.0% to 95.5%" in answer
     scales["0.1"]["accuracy"] = 0.5
     assert "sensitive to the scale" in PARTS["prior"].answer({"scales": scales, "families": {}})
 
@@ -154,7 +154,7 @@ def test_answer_on_shift_follows_the_numbers() -> None:
 
     told = answer(fog=(0.5, 0.7, 0.8), silent=(0.8, 0.8, 0.88))
     assert "HMC loses 25.0 points" in told
-    assert "kinds of shift, more than one trained network (15.0), and most by fog (40.0)" in told
+    assert "kinds of shift, more than one trained network (15.0), and most under fog (40.0)" in told
     assert "7 of 64 pixels" in told
     assert "loses 10.0 points, which the covariance prior repairs (2.0)" in told
     told = answer(fog=(0.8, 0.7, 0.8), silent=(0.7, 0.8, 0.75))
@@ -174,7 +174,7 @@ def test_answers_on_samplers_follow_the_numbers() -> None:
     answer = PARTS["samplers"].answer({"rows": rows})
     assert "Closest to HMC is sgld, with an agreement of 97.0% and a total variation of 0.040" in answer
     assert "ceiling: 98.0% and 0.020" in answer
-    assert "0.200 nats is better" in answer
+    assert "0.200 nats, is better" in answer
     study = Truth("tiny")
     found: dict[str, Any] = {
         "mixing": {"mixed": True},

@@ -1,4 +1,4 @@
-"""Whole experiments, one file each: from data to a page with the published numbers beside ours.
+"""Whole experiments, one file each: from data to a page that shows our numbers beside the published ones.
 
 `STUDIES` is the one table of the published ones: it makes their commands.
 """

@@ -1,8 +1,8 @@
 """The demonstration: a real posterior, from digits to a page.
 
-An MLP with 32 hidden units on scikit-learn's digits, drawn from by Hamiltonian Monte Carlo, by a deep
-ensemble, and around one member of that by SWAG and by a Laplace approximation; measured side by side, and
-then with the symmetries of the network divided out.
+The posterior of an MLP with 32 hidden units on scikit-learn's digits is drawn from by Hamiltonian Monte
+Carlo, by a deep ensemble, and, around one member of the ensemble, by SWAG and by a Laplace approximation.
+The four are compared, and then compared again with the symmetries of the network removed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from symbayes.posterior import Posterior, likelihoods, priors
 from symbayes.report import Report
 
 AROUND_A_MEMBER = ("swag", "laplace")
-"""Runs that begin at a member of the ensemble: one mode, of whose symmetries there is nothing to see."""
+"""Runs that begin at a member of the ensemble: with one mode, symmetries show nothing."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Demo:
     Example: symbayes demo --out runs/demo
 
     Attributes:
-        out: folder for the runs and the page; what is there already is not computed again.
+        out: folder for the runs and the page; runs that are there already are not computed again.
         seed: seed of all runs.
     """
 

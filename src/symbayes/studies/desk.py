@@ -1,4 +1,4 @@
-"""Where a study works: its folder, its seed, and whom it tells what it is doing."""
+"""What the parts of a study work with: the folder, the seed, the runs, and a place for progress messages."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ T = TypeVar("T")
 class Desk:
     """What the parts of a study share.
 
-    Runs lie in ``runs/NAME``.  One that is there is read back, and one that was stopped goes on, so several
+    Runs are stored in ``runs/NAME``.  A finished run is read back and a stopped run is continued, so several
     parts may ask for the same run.
 
     Attributes:
-        folder: of the study.
-        seed: of its runs.
-        tell: is told what is being done.
-        warned: what runs warned of, by their names.
-        made: what several parts need and is made once, by name.
+        folder: the folder of the study.
+        seed: the seed of its runs.
+        tell: receives short messages about progress.
+        warned: the warnings that runs gave, by the names of the runs.
+        made: results that several parts need and that are computed once, by name.
     """
 
     folder: Path
@@ -39,7 +39,7 @@ class Desk:
     made: dict[str, Any] = field(default_factory=dict)
 
     def once(self, name: str, make: Callable[[], T]) -> T:
-        """What `make` gives, made when it is first asked for and kept in memory while the study goes on."""
+        """The result of `make`, computed at the first call and kept in memory until the study ends."""
         if name not in self.made:
             self.tell(name)
             self.made[name] = make()
@@ -53,10 +53,12 @@ class Desk:
         dataset: data.Dataset | None = None,
         **options: Any,
     ) -> Opened:
-        """The run of that name: drawn now, or read back.  Options are those of `symbayes.run`."""
+        """The run with this name: drawn now, or read back.  Options are those of `symbayes.run`."""
         store = self.folder / "runs" / name.replace(", ", "-")
         about: Mapping[str, Any] = {} if dataset is None else dataset.about
-        self.tell(f"{name}: {_told(method)}" if not (store / "config.json").exists() else f"{name}: is there")
+        self.tell(
+            f"{name}: {_told(method)}" if not (store / "config.json").exists() else f"{name}: read back"
+        )
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
             run(method, posterior, seed=self.seed, store=store, about=about, **options)
@@ -67,7 +69,7 @@ class Desk:
 
 
 def _told(method: Any) -> str:
-    """The method with what differs from its defaults."""
+    """The method, with the options that differ from their defaults."""
     fields = dataclasses.fields(method)
     given = {field.name: getattr(method, field.name) for field in fields}
     told = [f"{f.name}={given[f.name]}" for f in fields if given[f.name] != f.default]

@@ -1,4 +1,4 @@
-"""Inputs that are out of distribution, by name: those of another dataset, or of the same one in disorder."""
+"""Out-of-distribution inputs, by name: another dataset, or the same one with its pixels shuffled."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import numpy as np
 from symbayes import data
 
 SHUFFLED = ", pixels shuffled"
-"""Ends the name of a dataset whose inputs keep their values and lose their places."""
+"""The end of the name of a dataset whose pixels are shuffled, all images in the same way."""
 
 
 def elsewhere(name: str) -> np.ndarray:
-    """Test inputs that are out of distribution."""
+    """The test inputs of a dataset, with pixels shuffled if its name says so."""
     if not name.endswith(SHUFFLED):
         return np.asarray(data.load(name).test.x)
     x = np.asarray(data.load(name.removesuffix(SHUFFLED)).test.x)

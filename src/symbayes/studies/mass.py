@@ -1,4 +1,4 @@
-"""Does training find the lightest of all networks that scalings make of it?
+"""Does training find the lightest copy of a network, among all copies that scalings make of it?
 
 With ReLU, a unit's incoming weights can be scaled up and its outgoing ones down without changing the
 function. Weight decay prefers the lightest of these copies, the minimum of the summed squares (the mass).
@@ -46,9 +46,9 @@ from symbayes.studies.study import Study
 from symbayes.symmetry import Symmetry
 
 BATCHES = 16
-"""Mini-batches from which the noise of gradients is estimated."""
+"""The number of mini-batches from which the noise of gradients is estimated."""
 NEAR = 0.01
-"""A mass within this share of its minimum has reached it."""
+"""A mass that exceeds its minimum by less than this share counts as minimal."""
 
 
 @dataclass(frozen=True)
@@ -103,12 +103,12 @@ class Profiles(Part):
         heaviest, lightest = max(last, key=lambda d: last[d]), min(last, key=lambda d: last[d])
         ends = "No training ends" if not reached else f"Trainings with weight decay {', '.join(reached)} end"
         return (
-            f"{ends} within {NEAR:.0%} of the lightest copy: they weigh {last[lightest]:.3f} times the "
-            f"minimum at weight decay {lightest} and {last[heaviest]:.3f} times at {heaviest}. The pull "
-            f"towards it is at most {share:.2g} times the noise of mini-batch gradients; in so long a "
-            f"training it alone would leave {left(lightest, found['time']):.0%} and "
-            f"{left(heaviest, found['time']):.0%} of the imbalance between weights into a unit and out of "
-            "it."
+            f"{ends} within {NEAR:.0%} of the lightest copy: the mass at the end is {last[lightest]:.3f} "
+            f"times the minimum at weight decay {lightest} and {last[heaviest]:.3f} times at {heaviest}. The "
+            f"pull towards the lightest copy is at most {share:.2g} times the noise of mini-batch gradients. "
+            f"Over this training, weight decay alone would leave {left(lightest, found['time']):.0%} and "
+            f"{left(heaviest, found['time']):.0%} of the imbalance between the weights into a unit and those "
+            "out of it."
         )
 
     def show(self, found: Found) -> list[Table | Figure]:
@@ -123,7 +123,7 @@ class Profiles(Part):
             f"weight decay {d}": (epochs, np.array(one["pull"]) / np.array(one["noise"]))
             for d, one in decays.items()
         }
-        columns = ["weight decay", "mass", "minimum", "ratio", "distance", "pull", "noise", "left"]
+        columns = ["weight decay", "mass", "minimum", "ratio", "distance", "pull", "noise", "imbalance left"]
         rows: list[Any] = [
             [d, *(one[name][-1] for name in columns[1:-1]), left(d, found["time"])]
             for d, one in decays.items()
@@ -134,15 +134,15 @@ class Profiles(Part):
                 "epoch",
                 "summed squares",
                 f"Mass and its minimum: {self.of}",
-                "Means over networks.",
+                "Each line is a mean over networks.",
                 log_y=True,
             ),
             figures.curves(
                 excess,
                 "epoch",
                 "mass / minimum - 1",
-                f"How much heavier than the lightest copy: {self.of}",
-                "Zero is the lightest copy of the same function.",
+                f"Mass above that of the lightest copy: {self.of}",
+                "At zero, a network is the lightest copy of its function.",
                 log_y=True,
             ),
             figures.curves(
@@ -150,16 +150,17 @@ class Profiles(Part):
                 "epoch",
                 "pull / noise",
                 f"The pull towards the lightest copy against the noise of gradients: {self.of}",
-                "Of the gradient per example: its part towards the lightest copy, over the noise of a "
-                "mini-batch.",
+                "The component of the gradient per example towards the lightest copy, divided by the noise "
+                "of a mini-batch gradient.",
                 log_y=True,
             ),
             Table(
                 columns,
                 rows,
                 f"{self.of}: at the end of training, means over {found['chains']} networks. The distance is "
-                "that between the weights and those of the lightest copy, over their norm; left is "
-                "what weight decay alone leaves of the imbalance, exp(-2 l T), T the sum of the steps.",
+                "between the weights and those of the lightest copy, divided by the norm of the weights. The "
+                "imbalance left is the share exp(-2 l T) that weight decay l alone leaves, where T is the "
+                "sum of the steps.",
                 dict.fromkeys(columns[1:], ".4g"),
             ),
         ]
@@ -179,7 +180,7 @@ def left(decay: str, time: float) -> float:
 
 
 def profile(run: Opened, posterior: Posterior, decay: float, batch: int) -> dict[str, list[float]]:
-    """Means over chains at every checkpoint."""
+    """Mass, its minimum, pull and noise at every checkpoint, as means over chains."""
     draws = run.draws.select()
     least = symmetry.minimal_mass(draws, run.group)
     assert isinstance(least.draws, Draws)
@@ -201,7 +202,7 @@ def profile(run: Opened, posterior: Posterior, decay: float, batch: int) -> dict
 
 
 def tangents(draws: Draws, elements: symmetry.Element, group: Symmetry) -> np.ndarray:
-    """The direction in which each network begins its way to the lightest copy, (chain, draw, weight)."""
+    """The direction from each network along its orbit towards the lightest copy, (chain, draw, weight)."""
     found = _tangents(group, _as_one(draws.variables), _as_one(elements))
     return np.asarray(found, np.float64).reshape(draws.chains, len(draws), -1)
 

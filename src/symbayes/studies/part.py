@@ -1,7 +1,7 @@
 """A part of a study: one question, how it is answered, and how the answer is shown.
 
-A part is a frozen dataclass.  Its fields are its settings; they are kept with what was found, so that a
-result is known again and never taken for that of other settings.
+A part is a frozen dataclass.  Its fields are its settings.  They are stored with the result, so that a result
+is recognised and never taken for one of other settings.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from symbayes.report.contents import Figure, Table
 from symbayes.studies.desk import Desk
 
 Found = Mapping[str, Any]
-"""What a part found, as it stands in JSON: numbers, words, lists and mappings of them."""
+"""The result of a part, as stored in JSON: numbers, strings, lists and mappings of them."""
 
 
 @dataclass(frozen=True)
@@ -23,18 +23,18 @@ class Part(ABC):
     """One question of a study."""
 
     question: ClassVar[str]
-    """As the title of its section."""
+    """The question, which is the title of the section."""
     published: ClassVar[str] = ""
-    """What the paper answers, in our words; empty where it does not ask."""
+    """The paper's answer, in our words; empty where the paper does not ask the question."""
 
     @property
     def of(self) -> str:
-        """Of which posterior it is asked, where the study has several."""
+        """The posterior that the question is about, where the study has several."""
         return ""
 
     @abstractmethod
     def work(self, desk: Desk) -> Found:
-        """The experiment.  Its result is written as JSON and is all that the page is made from."""
+        """Do the experiment.  The page is made from its result alone, which is stored as JSON."""
 
     @abstractmethod
     def answer(self, found: Found) -> str:

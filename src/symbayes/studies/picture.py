@@ -1,9 +1,8 @@
-"""The posterior of the smallest network, seen whole: 2 inputs, 2 hidden units, 1 output.
+"""The whole posterior of a very small network: 2 inputs, 2 hidden units, 1 output.
 
-Ten thousand trainings from different starts end at ten thousand pairs of last-layer weights.  Drawn as they
-are, the pairs lie in two mirror images, one for each order of the units, smeared along hyperbolas of
-scalings; with unit-norm incoming weights, and then with sorted units, copies of one network fall onto one
-another.
+Ten thousand trainings from different starts give ten thousand pairs of last-layer weights.  Plotted as
+trained, the pairs form two mirror images, one for each order of the units, spread along hyperbolas by
+scalings.  With incoming weights of unit norm, and then with sorted units, copies of one network coincide.
 
 Reference: Laurent, Aldea & Franchi (2024), A symmetry-aware exploration of Bayesian neural network
 posteriors.
@@ -39,7 +38,7 @@ FORMS: Mapping[str, tuple[str | None, str | None] | None] = {
 ACROSS = 40
 """Hexagons across the window."""
 INSIDE = 0.98
-"""Share of the raw weights that the window holds."""
+"""The share of the raw weights that lie in the window of the figure."""
 NOISE = 0.1
 GROUPS = 20
 """Groups of networks, each tested by itself."""
@@ -60,7 +59,7 @@ def teacher(examples: int, seed: int = 0) -> Examples:
 class Densities(Part):
     """The two last-layer weights of a fleet of trainings, in three forms."""
 
-    question: ClassVar[str] = "What does the posterior look like without copies?"
+    question: ClassVar[str] = "What does the posterior look like once copies of the same network are merged?"
     published: ClassVar[str] = (
         "Scaling and permutation symmetries spread the estimated posterior of a two-hidden-unit "
         "perceptron over several copies; once both are removed, one compact density is left."
@@ -84,7 +83,7 @@ class Densities(Part):
         window = float(np.quantile(np.abs(pairs["raw"]), INSIDE))
         width = 2 * window / ACROSS
         binned = {form: evaluate.hexagons(points, width) for form, points in pairs.items()}
-        desk.tell("whether both units share one marginal")
+        desk.tell("test that both units have the same marginal distribution")
         return {
             "networks": len(pairs["raw"]),
             "loss": float(np.median(-run.draws.stats["log_likelihood"])) / self.examples,
@@ -107,14 +106,16 @@ class Densities(Part):
         half = {form: one["half"] for form, one in found["forms"].items()}
         mirror = {form: one["mirror"] for form, one in found["forms"].items()}
         fewer = half["scaled and sorted"] < half["raw"]
-        verb = "shrinks" if fewer else "does not shrink"
-        same = "cannot be told from its mirror image" if mirror["raw"] < 2 * found["floor"] else "is lopsided"
+        verb = "makes" if fewer else "does not make"
+        near = mirror["raw"] < 2 * found["floor"]
+        same = "is close to its mirror image" if near else "differs from its mirror image"
         return (
             f"Half of {found['networks']:,} networks lie in {half['raw']} hexagons as trained, in "
-            f"{half['scaled']} once scaled and in {half['scaled and sorted']} once scaled and sorted: what "
-            f"is left without copies {verb}. As trained, the density {same} (total variation "
-            f"{mirror['raw']:.2f}, by chance {found['floor']:.2f}); sorted, the two differ by "
-            f"{mirror['scaled and sorted']:.2f}."
+            f"{half['scaled']} once scaled and in {half['scaled and sorted']} once scaled and sorted: "
+            f"removing copies {verb} the density more compact. As trained, the density {same} (total "
+            f"variation {mirror['raw']:.2f}; {found['floor']:.2f} is expected by chance). After sorting, "
+            "the total "
+            f"variation is {mirror['scaled and sorted']:.2f}."
         )
 
     def show(self, found: Found) -> list[Table | Figure]:
@@ -125,7 +126,7 @@ class Densities(Part):
         rows: list[Any] = [[form, one["half"], one["mirror"]] for form, one in found["forms"].items()]
         caption = (
             "Each hexagon is coloured by the number of networks whose two last-layer weights it holds. The "
-            "dotted line is where both weights are equal: swapping the units mirrors the picture there."
+            "dotted line is where both weights are equal: swapping the two units mirrors the density at it."
         )
         return [
             figures.densities(
@@ -138,8 +139,8 @@ class Densities(Part):
             Table(
                 ["form", "hexagons for half", "distance from mirror image"],
                 rows,
-                "How many hexagons hold half of the networks, and the total variation between the density "
-                f"and its mirror image; {found['floor']:.2f} is what chance leaves. "
+                "The number of hexagons that hold half of the networks, and the total variation between the "
+                f"density and its mirror image; {found['floor']:.2f} is expected by chance. "
                 f"{units_told(found['units'])}",
                 {"distance from mirror image": ".3f"},
             ),
@@ -147,13 +148,14 @@ class Densities(Part):
 
 
 def units_told(units: Mapping[str, Any]) -> str:
-    """What the exact test says, of all networks and of groups of them."""
+    """The result of the exact test in words, for all networks and for groups of them."""
     trained, ordered = units["raw"], units["scaled and sorted"]
     low = sum(p < LOW for p in trained["groups"])
     return (
-        f"Both units must share one marginal. The exact test of that gives p = {trained['all']:.3f} for the "
-        f"networks as trained, and p < {LOW} for {low} of {len(trained['groups'])} groups of them where "
-        f"chance gives {LOW * len(trained['groups']):g}; sorted, where they differ, p = {ordered['all']:.3f}."
+        f"By symmetry both units have the same marginal distribution. The exact test of this gives "
+        f"p = {trained['all']:.3f} for the networks as trained, and p < {LOW} for {low} of "
+        f"{len(trained['groups'])} groups of them, where {LOW * len(trained['groups']):g} are expected by "
+        f"chance. Sorting makes the units different: p = {ordered['all']:.3f}."
     )
 
 
@@ -174,9 +176,10 @@ def last_weights(run: Opened, form: str) -> np.ndarray:
 
 
 def unit_p_values(draws: Draws) -> dict[str, Any]:
-    """The exact test of one marginal for both units: of all networks, and of groups of them.
+    """P-values of the exact test that both units have the same marginal: of all networks, and of groups of
+    them.
 
-    One p-value is small by chance once in so many fleets; independent groups of networks show whether it is.
+    A single p-value may be small by chance; independent groups of networks show whether it is.
     """
     kernels = np.asarray(draws.variables["params"]["hidden1"]["kernel"])
     groups = [evaluate.unit_test(kernels[k::GROUPS], permutations=199).p_value for k in range(GROUPS)]

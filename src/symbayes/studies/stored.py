@@ -1,8 +1,8 @@
-"""What the parts of a study found, each in a file of its own.
+"""The results of the parts of a study, each in a file of its own.
 
-    parts/NAME.json   settings and their checksum, what was found, when, where and how long it took
+    parts/NAME.json   settings and their checksum, the result, the date, the hardware and the time it took
 
-A file is written at once and whole when its part is done, so a study that is stopped keeps what it has.
+A file is written as a whole as soon as its part is done, so a study that is stopped keeps its results.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ FOLDER = "parts"
 
 @dataclass(frozen=True)
 class Result:
-    """A part that is done.
+    """The result of a part.
 
     Attributes:
-        settings: of the part, as JSON.
+        settings: the settings of the part, as JSON.
         sha256: checksum of the settings.
-        found: what the part found.
-        seconds: that it took, on the clock.
-        made: the date.
-        hardware: on which it was made.
-        versions: of the software.
-        warnings: of its runs.
+        found: the result itself.
+        seconds: the wall-clock time it took.
+        made: the date and time.
+        hardware: the devices it was computed on.
+        versions: the versions of the software.
+        warnings: the warnings of its runs.
     """
 
     settings: dict[str, Any]
@@ -51,7 +51,7 @@ class Result:
     def of(
         cls, settings: dict[str, Any], found: Any, seconds: float, warnings: dict[str, list[str]]
     ) -> Result:
-        """A fresh one.  Numbers go through JSON, so that a page is the same from memory and from the file."""
+        """A new result.  Its numbers go through JSON, so that a page from memory equals one from the file."""
         return cls(
             settings=settings,
             sha256=checksum(settings),
@@ -69,7 +69,7 @@ class Result:
 
 
 def settings_of(part: Any, seed: int) -> dict[str, Any]:
-    """What decides the result of a part, as JSON."""
+    """All settings that decide the result of a part, as JSON."""
     return json.loads(json.dumps({"seed": seed, **specs.encode(part)}))
 
 
@@ -82,7 +82,7 @@ def path_of(folder: Path, name: str) -> Path:
 
 
 def seconds_before(folder: Path, name: str) -> float:
-    """What was spent on a part that was stopped."""
+    """The seconds already spent on a part that was stopped."""
     path = _spent(folder, name)
     try:
         return float(json.loads(path.read_text())["seconds"])
@@ -91,7 +91,7 @@ def seconds_before(folder: Path, name: str) -> float:
 
 
 def spent(folder: Path, name: str, seconds: float) -> None:
-    """Keep how long was worked on a part that is stopped now."""
+    """Store the seconds spent on a part that is being stopped."""
     path = _spent(folder, name)
     files.make_folders(path.parent)
     files.write_json(path, {"seconds": seconds})
@@ -109,7 +109,7 @@ def write(folder: Path, name: str, result: Result) -> None:
 
 
 def read(folder: Path, name: str, settings: dict[str, Any]) -> Result | None:
-    """What is there; None if nothing is.  A result of other settings is refused."""
+    """The stored result, or None if there is none.  A result of other settings is refused."""
     path = path_of(folder, name)
     if not path.exists():
         return None

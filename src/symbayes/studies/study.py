@@ -1,13 +1,13 @@
 """What a study is: a published experiment that one command runs again.
 
-A study is a frozen dataclass that says, for a preset, which parts it has; a part asks one question
-(`studies/part.py`).  What is done is stored and not done again (`studies/stored.py`), so a study that was
-stopped goes on where it was.  At the end there are in its folder
+A study is a frozen dataclass that lists its parts for each preset; a part asks one question
+(`studies/part.py`).  Results are stored and not computed again (`studies/stored.py`), so a study that was
+stopped continues where it was.  At the end its folder holds
 
-    index.html     the page: what was asked, the answers computed from the numbers, the published ones beside
+    index.html     the page: the questions, the answers computed from the numbers, and the published answers
     results.json   all numbers, with the command, versions, hardware and time of every part
     figures/       every figure of the page as SVG and as PDF
-    parts/, runs/  what was found, and the runs from which it was
+    parts/, runs/  the results of the parts, and the runs they were computed from
 """
 
 from __future__ import annotations
@@ -37,17 +37,18 @@ class Study(ABC):
     """A published experiment.
 
     Attributes:
-        preset: quick is for two processor cores and embedded data, gpu is the published setting as far as one
-            large accelerator allows, tiny takes seconds and only shows that everything works.
-        out: folder of the study; parts that are done there are not done again.
+        preset: quick is for two processor cores and embedded data, gpu is as close to the published setting
+        as
+            one large accelerator allows, tiny takes seconds and only shows that everything works.
+        out: folder of the study; parts whose results are there are not computed again.
         only: do only these parts; a piece of a part's name is enough, as in --only mixing.
         seed: seed of all runs.
     """
 
     name: ClassVar[str]
-    """Its command."""
+    """The name of its command."""
     title: ClassVar[str]
-    """What is asked, as the title of the page."""
+    """The question, which is the title of the page."""
     source: ClassVar[str]
     """The paper."""
 
@@ -58,15 +59,15 @@ class Study(ABC):
 
     @abstractmethod
     def parts(self) -> Mapping[str, Part]:
-        """The parts of the preset, by name, in the order in which they are done."""
+        """The parts of the preset, by name, in the order of execution."""
 
     @abstractmethod
     def answer(self, found: Mapping[str, Found]) -> str:
-        """Two sentences on the whole, computed from the numbers of all parts."""
+        """Two sentences about the whole study, computed from the numbers of all parts."""
 
     @classmethod
     def help(cls) -> str:
-        """What the command line says of it."""
+        """The help text of its command."""
         return f"{cls.title} {cls.cited()}\n\nExample: symbayes study {cls.name} --preset quick"
 
     @classmethod
@@ -80,13 +81,13 @@ class Study(ABC):
 
     @property
     def command(self) -> str:
-        """That which runs it again."""
+        """The command that repeats the study."""
         words = ["symbayes", "study", self.name, "--preset", self.preset, "--out", str(self.folder)]
         words += ["--only", *self.only] if self.only else []
         return shlex.join(words + (["--seed", str(self.seed)] if self.seed else []))
 
     def __call__(self) -> Path:
-        """Do what is missing, and write the page; gives its path."""
+        """Do the missing parts and write the page; returns its path."""
         console = Console(stderr=True, highlight=False)
         parts = self.parts()
         asked = self._asked(parts)
@@ -134,7 +135,7 @@ class Study(ABC):
         return [name for name in parts if not chosen or chosen & {name, *name.split(".")}]
 
     def _done(self, parts: Mapping[str, Part]) -> dict[str, Result]:
-        """Results that are there; those of other settings are refused before any work."""
+        """The stored results; those of other settings are refused before any work."""
         read = {
             name: stored.read(self.folder, name, stored.settings_of(part, self.seed))
             for name, part in parts.items()
@@ -143,5 +144,5 @@ class Study(ABC):
 
 
 def listed(studies: Mapping[str, type[Study]]) -> list[dict[str, Any]]:
-    """Every study: its name, what is asked, and the paper."""
+    """Every study: its name, its question and the paper."""
     return [{"name": name, "title": study.title, "source": study.source} for name, study in studies.items()]

@@ -1,4 +1,4 @@
-"""How a study tells what it found: the page, the numbers and the figures."""
+"""The output of a study: the page, the numbers and the figures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOT_YET = "Not done yet."
 
 
 def write(study: Study, parts: Mapping[str, Part], done: Mapping[str, Result]) -> Path:
-    """The page, the numbers and the figures of what is done; gives the path of the page."""
+    """Write the page, the numbers and the figures of the finished parts; returns the path of the page."""
     from symbayes.report.figures import as_pdf  # which imports matplotlib
 
     folder = study.folder
@@ -46,7 +46,7 @@ def write(study: Study, parts: Mapping[str, Part], done: Mapping[str, Result]) -
 
 
 def numbers(study: Study, parts: Mapping[str, Part], done: Mapping[str, Result]) -> dict[str, Any]:
-    """All that is known, for JSON."""
+    """All results, for JSON."""
     return {
         "study": study.name,
         "title": study.title,
@@ -69,7 +69,7 @@ def numbers(study: Study, parts: Mapping[str, Part], done: Mapping[str, Result])
 
 
 def say(study: Study, parts: Mapping[str, Part], done: Mapping[str, Result], target: Path) -> None:
-    """The answers, and where the page is."""
+    """Print the answers, and the address of the page."""
     console = Console(highlight=False)
     for name, part in parts.items():
         if name in done:
@@ -89,30 +89,33 @@ def _summary(study: Study, parts: Mapping[str, Part], done: Mapping[str, Result]
     missing = [name for name in parts if name not in done]
     words = [_whole(study, done)]
     if missing:
-        words.append(f"This page is not complete: {', '.join(missing)} still to be done.")
+        words.append(
+            f"This page is not complete: {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} still "
+            "to do."
+        )
     return "\n\n".join([*words, f"The paper: {study.cited()}"])
 
 
 def _sections(
     parts: Mapping[str, Part], done: Mapping[str, Result], shown: Mapping[str, Sequence[Table | Figure]]
 ) -> list[Section]:
-    """The answers side by side, and then one section for every question, whatever it is asked of."""
+    """A table of all answers, and then one section for each question, with all its posteriors."""
     if not done:
         return []
     rows = [
         [_asked(parts[name]), parts[name].answer(result.found), parts[name].published or None]
         for name, result in done.items()
     ]
-    caption = "What was asked, what was found here, and what the paper says."
+    caption = "Each question, our answer, and the answer of the paper."
     sections = [
-        Section("Questions and answers", "", [Table(["question", "here", "published"], rows, caption)])
+        Section("Questions and answers", "", [Table(["question", "our answer", "published"], rows, caption)])
     ]
     for question in dict.fromkeys(parts[name].question for name in done):
         names = [name for name in done if parts[name].question == question]
         lead = [f"{_of(parts[name])}{parts[name].answer(done[name].found)}" for name in names]
         published = parts[names[0]].published
         lead += [f"Published: {published}"] if published else []
-        lead += [f"A run warns: {words}" for name in names for words in _warned(done[name])]
+        lead += [f"Warning of a run: {words}" for name in names for words in _warned(done[name])]
         items = [item for name in names for item in shown[name]]
         sections.append(Section(question, "\n\n".join(lead), items))
     return sections
@@ -131,7 +134,7 @@ def _of(part: Part) -> str:
 
 
 def _provenance(study: Study, done: Mapping[str, Result]) -> dict[str, str]:
-    """How to run it again, and on what every part was made."""
+    """The command that repeats the study, and the time and hardware of every part."""
     told = {"run it again": study.command, "numbers": "results.json", "figures": "figures/, as SVG and PDF"}
     for name, result in done.items():
         told[name] = f"{duration(result.seconds)} on {result.hardware}, {result.made}"

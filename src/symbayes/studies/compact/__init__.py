@@ -1,4 +1,4 @@
-"""One Gaussian after removing permutations: the paper's table and figures, and what compact buys."""
+"""One Gaussian after removing permutations: the paper's table and figures, and closeness against size."""
 
 from symbayes.studies.compact.study import Compact
 

@@ -1,10 +1,10 @@
 """Other ways to be compact: Gaussians of informed weights, cluster centres with noise, chosen draws.
 
 - *Informed weights* have a variance below half of the prior's, once aligned.  A Gaussian is restricted to
-  them: the others stay at their mean, or are drawn from the prior, which stores nothing of them.
-- *Cluster centres*: means of aligned draws that are near one another (k-means), each with independent noise,
-  which in every array is one share of the spread of its weights.  The share is that which predicts most like
-  all fitted draws at training inputs.  One centre for each draw would be the draws themselves, with noise.
+  them: the others stay at their mean, or are drawn from the prior, for which nothing is stored.
+- *Cluster centres* are means of aligned draws that are near one another (k-means), each with independent
+  noise.  In every array the noise is one share of the spread of the weights.  Of several shares, the one
+  whose predictions at training inputs are closest to those of all fitted draws is taken.
 - *Chosen draws* are those whose average is nearest to that of all fitted draws at training inputs
   (`distributions/few_bits/choosing.py`), equally weighted, or with the non-negative weights of least squares.
 """
@@ -31,28 +31,28 @@ FLOAT = 32
 INFORMED = 0.5
 """A weight is informed if its variance is below this share of the prior's."""
 SHARES = (0.0, 0.1, 0.3)
-"""Of the spread of weights, as noise."""
+"""The sizes of the noise that are tried, as shares of the spread of the weights."""
 NOISY = 50
-"""Networks with noise, at most, of all centres together."""
+"""The largest number of noisy networks, over all centres."""
 ROUNDS = 20
-"""Of k-means."""
+"""The largest number of iterations of k-means."""
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """A compact posterior: its family, its name, the bits that it stores, and what it predicts at inputs."""
+    """A compact posterior: its family, its name, the bits that it stores, and its predictions at inputs."""
 
     family: str
     name: str
     bits: int
     predict: Callable[[Any], Predictive]
     weights: np.ndarray | None = None
-    """Of its networks, where they do not count alike."""
+    """The weights of its networks in the average, where they are not equal."""
 
 
 @dataclass(frozen=True)
 class Attempts:
-    """All of them, from some draws and the same draws aligned; `x` are training inputs."""
+    """Makes all of them from some draws and the same draws aligned; `x` are training inputs."""
 
     run: Opened
     draws: Draws
@@ -112,7 +112,7 @@ class Attempts:
             )
 
     def _noisy(self, centres: np.ndarray, share: float, spread: dict[str, float]) -> Draws:
-        """Each centre some times, with that share of the spread as noise; without noise, once."""
+        """Several noisy copies of each centre; without noise, one."""
         times = max(1, min(self.samples, NOISY) // len(centres)) if share else 1
         rng, place, found = np.random.default_rng(0), 0, {}
         for name, shape in self.aligned.shapes.items():
@@ -145,7 +145,10 @@ class Attempts:
 
 
 def means(points: Float[np.ndarray, "n d"], count: int) -> Float[np.ndarray, "k d"]:
-    """Centres of so many clusters (k-means from stretches of equal length), by inner products alone."""
+    """The centres of `count` clusters, by k-means that begins with stretches of equal length.
+
+    Only inner products of points are needed.
+    """
     gram = (points @ points.T).astype(np.float64)
     label = np.arange(len(points)) * count // len(points)
     shares_ = np.zeros((count, len(points)))
@@ -166,7 +169,7 @@ def means(points: Float[np.ndarray, "n d"], count: int) -> Float[np.ndarray, "k 
 def shares(
     features: Float64[np.ndarray, "k f"], target: Float64[np.ndarray, " f"]
 ) -> Float64[np.ndarray, " k"]:
-    """The non-negative weights, of sum one, whose average of the features is nearest to a target."""
+    """The non-negative weights with sum one whose average of the features is nearest to a target."""
     from scipy.optimize import nnls  # slow to import
 
     heavy = 1e3 * np.sqrt(np.mean(features**2) * features.shape[1])
@@ -188,7 +191,7 @@ def _only(tree: Any, known: Any) -> Any:
 
 
 def _spread(leaf: Any) -> float:
-    """The root mean square of what the draws of an array differ from their mean."""
+    """The root mean square deviation of the draws of an array from their mean."""
     flat = np.asarray(leaf).reshape(-1, *np.shape(leaf)[2:])
     return float(np.sqrt(np.mean(np.var(flat, axis=0))))
 

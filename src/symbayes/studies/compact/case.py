@@ -1,4 +1,4 @@
-"""The posterior whose compact forms are looked for, and how it is drawn from."""
+"""The posterior that the study compresses, and the methods that draw from it."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ class Case:
     """A multi-layer perceptron with the prior N(0, scale^2).
 
     Attributes:
-        name: under which its runs lie.
+        name: folder of its runs.
         data: name of the dataset.
-        elsewhere: name of the dataset that is out of distribution.
+        elsewhere: name of the out-of-distribution dataset.
         hidden: widths of the hidden layers.
         scale: standard deviation of the prior.
-        precision: of the products in gradients.
-        hmc: two chains or more, of which one half is fitted and the other judges.
-        ensemble: of the same posterior.
+        precision: precision of the products in gradients.
+        hmc: two chains or more; one half is fitted, and the fits are compared with the other half.
+        ensemble: a deep ensemble of the same posterior.
         vi: a mean-field Gaussian.
-        training: two networks, kept at every epoch.
-        fitted: the most draws that are aligned and fitted, of all chains together.
-        samples: networks drawn from a Gaussian to predict with it.
-        inputs: training inputs at which activations are matched.
+        training: two networks, stored at every epoch.
+        fitted: the largest number of draws that are aligned and fitted, over all chains.
+        samples: number of networks drawn from a Gaussian to predict with it.
+        inputs: number of training inputs at which activations are matched.
     """
 
     name: str
@@ -75,13 +75,13 @@ class Case:
         return desk.run(f"{self.name}/{name}", method, self.posterior(), self.dataset(), **options)
 
     def halves(self, run: Opened) -> tuple[Draws, Draws]:
-        """Draws to be fitted, at most so many, evenly spaced; and draws held out, all of them."""
+        """Draws to fit, evenly spaced and at most `fitted`; and all draws held out."""
         parts = held_out(run.draws)
         assert parts is not None
         return self.some(parts[0]), parts[1]
 
     def early_and_late(self, run: Opened) -> tuple[Draws, Draws]:
-        """The same of the first and of the last draws of every chain."""
+        """The same, with the first draws of every chain to fit and the last ones held out."""
         middle = (len(run.draws) + 1) // 2
         early = run.draws.select(draws=np.arange(middle))
         return self.some(early), run.draws.select(draws=np.arange(middle, len(run.draws)))
@@ -92,7 +92,7 @@ class Case:
         return draws.select(draws=places)
 
     def rebased(self, desk: Desk, run: Opened, draws: Draws, what: str) -> Draws:
-        """As in the paper: activations matched to those of the first draw, scales as they are."""
+        """As in the paper: activations matched to those of the first draw, without rescaling."""
         x = np.asarray(self.dataset().train.x)[: self.inputs]
         to = trees.index(draws.select([0], [0]).variables, (0, 0))
         by = symmetry.Activations(run.network.apply, x, scale=None)

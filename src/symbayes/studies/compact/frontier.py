@@ -1,9 +1,9 @@
-"""What compact buys: closeness to the posterior against the bits that are stored.
+"""Closeness to the posterior against the bits that are stored.
 
-Beside Gaussians stand k stored draws, an ensemble of k, the mean network, and draws in few bits around the
-aligned mean: every weight's deviation from the mean is rounded to one of 2^b levels, evenly spaced within c
-standard deviations of its array.  They take ``32 (weights + arrays) + k b weights`` bits.  Networks "in few
-bits" are rounded with compensation and chosen by what they predict (`analyse/few_bits.py`).
+Gaussians are compared with k stored draws, an ensemble of k, the mean network, and draws in few bits around
+the aligned mean: every weight's deviation from the mean is rounded to one of 2^b levels, evenly spaced
+within c standard deviations of its array.  They take ``32 (weights + arrays) + k b weights`` bits.  Networks
+"in few bits" are rounded with compensation and chosen by what they predict (`analyse/few_bits.py`).
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from symbayes.studies.part import Found, Part
 FLOAT = 32
 SCORES = ("agreement", "TV", "MI in", "MI out")
 INPUTS = 2000
-"""Training inputs at which draws and noise are chosen, at most."""
+"""The largest number of training inputs at which draws and noise are chosen."""
 DRAWN = ("few bits", "draws of 4 bits", "chosen draws", "stored draws", "ensemble", "Gaussian, aligned")
-"""Families that the figures show; the table has all."""
+"""The families in the figures; the table has all."""
 FAR = 0.5
-"""A total variation beyond which a posterior stands for nothing, however small it is."""
+"""A form whose total variation is larger than this is not counted, however few bits it takes."""
 PER_WEIGHT = 2.5
-"""Bits of a weight of networks in few bits."""
+"""The bits per weight of networks in few bits."""
 
 REACH = {1: 1.596, 2: 1.991, 3: 2.344, 4: 2.682, 6: 3.331, 8: 3.942}
 """Standard deviations within which the levels of b bits lie: the best for a normal law (Max 1960, Quantizing
@@ -56,7 +56,7 @@ for minimum distortion)."""
 class Frontier(Part):
     """Total variation to held-out draws, and diversity out of distribution, against bits."""
 
-    question: ClassVar[str] = "What does a compact posterior buy for its bits?"
+    question: ClassVar[str] = "How close does a compact posterior come with how few bits?"
 
     case: Case
     counts: tuple[int, ...]
@@ -117,7 +117,7 @@ class Frontier(Part):
         names = listed(list(dict.fromkeys(row["family"] for row in best)))
         gaussian = any(row["family"].startswith("Gaussian") for row in best)
         none = "" if gaussian else ", and no Gaussian"
-        told = f"On the frontier of total variation against bits lie {names}{none}. {bought(found)}"
+        told = f"On the frontier of total variation against bits are {names}{none}. {bought(found)}"
         return f"{told} {kept(found)}".rstrip()
 
     def show(self, found: Found) -> list[Table | Figure]:
@@ -154,7 +154,8 @@ class Frontier(Part):
                 "kbit stored",
                 "total variation",
                 "Closeness against size",
-                "To held-out draws, lower is closer; what lies below and to the left is better.",
+                "The total variation is to held-out draws. Lower is closer, and further left takes fewer "
+                "bits.",
                 log_y=True,
                 log_x=True,
             ),
@@ -163,38 +164,40 @@ class Frontier(Part):
                 "kbit stored",
                 "MI (nats)",
                 "Diversity out of distribution against size",
-                f"Mutual information at {found['elsewhere']}; held-out draws have {held['MI out']:.3f} nats "
-                f"there, and {held['MI in']:.3f} on test data.",
+                f"Mutual information at {found['elsewhere']}. Held-out draws have {held['MI out']:.3f} nats "
+                f"there and {held['MI in']:.3f} on test data.",
                 log_x=True,
             ),
             Table(
                 ["posterior", *columns, "on the frontier"],
                 table,
-                "Everything is made from one half of the HMC draws and judged by the other. MI is the mutual "
-                f"information in nats on test data and at {found['elsewhere']}, where held-out draws have "
-                f"{held['MI in']:.3f} and {held['MI out']:.3f}.",
+                "Every form is made from one half of the HMC draws and compared with the other half. MI in "
+                "and MI out are the mutual information in nats on test data and at "
+                f"{found['elsewhere']}, where held-out draws have {held['MI in']:.3f} and "
+                f"{held['MI out']:.3f}. On the frontier is a form if no other takes as few bits and is "
+                "closer.",
                 columns,
             ),
         ]
 
 
 def bought(found: Found) -> str:
-    """What few bits do against stored draws, in a sentence."""
+    """Draws in few bits compared with stored draws, in a sentence."""
     few = [row for row in found["rows"] if row["family"].startswith(("draws of", "few bits"))]
     stored = [row for row in found["rows"] if row["family"] in ("stored draws", "chosen draws")]
     cheaper = [(row, whole) for whole in stored for row in few if _cheaper(row, whole)]
     if not cheaper:
-        return "Draws in few bits are nowhere as close as stored draws of more bits."
+        return "No draws in few bits are as close as stored draws that take more bits."
     row, whole = min(cheaper, key=lambda pair: pair[0]["bits"] / pair[1]["bits"])
     return (
         f"Draws in few bits do better than stored draws: {row['name']} reach a total variation of "
-        f"{row['TV']:.3f} with {row['bits'] / 1e3:,.0f} kbit, where {whole['name']} reach {whole['TV']:.3f} "
-        f"with {whole['bits'] / 1e3:,.0f}."
+        f"{row['TV']:.3f} with {row['bits'] / 1e3:,.0f} kbit, and {whole['name']} reach {whole['TV']:.3f} "
+        f"with {whole['bits'] / 1e3:,.0f} kbit."
     )
 
 
 def kept(found: Found) -> str:
-    """How much of the mutual information out of distribution is left, of the largest of some families."""
+    """The share of the out-of-distribution mutual information that the largest of some families keep."""
     whole = found.get("held out", {}).get("MI out", 0.0)
     largest = {row["family"]: row for row in sorted(found["rows"], key=lambda row: row["bits"])}
     some = [largest[name] for name in ("few bits", "ensemble", "stored draws") if name in largest]
@@ -242,13 +245,15 @@ def rounded(draws: Draws, mean: Any, bits: int) -> Draws:
 
 
 def _cheaper(row: Any, whole: Any) -> bool:
-    """Whether it is as close as stored draws and takes fewer bits."""
+    """Whether a form is at least as close as stored draws and takes fewer bits."""
     return row["TV"] <= whole["TV"] and row["bits"] < whole["bits"]
 
 
 def _best(rows: Sequence[Any]) -> list[Any]:
-    """Those that nothing of at most their bits is closer than; the ceiling does not count, nor what is too
-    far from the draws to stand for them."""
+    """The frontier: forms that no other form with at most as many bits is closer than.
+
+    The ceiling does not count, nor do forms further than `FAR`.
+    """
     stored = [row for row in rows if row["family"] != "ceiling" and row["TV"] <= FAR]
     return [
         row

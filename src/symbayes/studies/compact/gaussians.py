@@ -1,4 +1,4 @@
-"""The paper's table: Gaussians fitted to draws as they are, and to draws without their permutations."""
+"""The paper's table: Gaussians fitted to raw draws, and to draws whose permutations are removed."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ from symbayes.studies.part import Found, Part
 
 COLUMNS = {"agreement": ".1%", "TV": ".3f", "accuracy": ".1%", "of the mean": ".1%"}
 BEYOND = (
-    "Published are MNIST, and the same draws that were fitted. Joint alignment, scales removed, low rank and "
-    "several chains go beyond the paper; what alignment does to pure noise stands with the sigmas."
+    "The published numbers are for MNIST, and for agreement with the same draws that were fitted. Joint "
+    "alignment, removed scales, low rank and several chains are not in the paper. The section on sigmas "
+    "shows what alignment does to pure noise."
 )
-SEEN = "against the very draws that were fitted"
+SEEN = "measured with the same draws that were fitted"
 RAW, REBASED = "hmc: Gaussian, raw", "hmc: Gaussian, rebased"
 
 
@@ -36,8 +37,7 @@ class Gaussians(Part):
     question: ClassVar[str] = "Is one Gaussian enough after removing permutations?"
     published: ClassVar[str] = (
         "Rebasing lifts the agreement of a Gaussian with HMC from 12% to 82%, and of one fitted to an "
-        "ensemble "
-        "from 52% to 99%, about that of variational inference."
+        "ensemble from 52% to 99%, about that of variational inference."
     )
 
     case: Case
@@ -102,12 +102,12 @@ class Gaussians(Part):
         paper = ""
         if self._published and self.case.data.startswith("mnist"):
             agreed = (TABLE[name]["agreement"] for name in (RAW, REBASED))
-            paper = f" Published are {' and '.join(f'{a:.1%}' for a in agreed)}, {SEEN}."
+            paper = f" The published numbers are {' and '.join(f'{a:.1%}' for a in agreed)}, {SEEN}."
         return (
             f"Rebasing {lifts} the agreement of a Gaussian with held-out HMC draws from {raw:.1%} to "
             f"{rebased:.1%} (total variation {rows[RAW]['TV']:.3f} to {rows[REBASED]['TV']:.3f}). One "
             f"Gaussian {enough} enough: the best ({best.removeprefix('hmc: ')}) agrees on "
-            f"{rows[best]['agreement']:.1%}, the draws that it was fitted to on {draws:.1%}.{paper}"
+            f"{rows[best]['agreement']:.1%}, and the draws that it was fitted to on {draws:.1%}.{paper}"
         )
 
     def show(self, found: Found) -> list[Table | Figure]:
@@ -124,7 +124,7 @@ class Gaussians(Part):
         agreement, paper = (
             {_short(name): row["agreement"] for name, row in each.items()} for each in (rows, TABLE)
         )
-        dots = {"here": agreement} | ({"published": paper} if self._published else {})
+        dots = {"ours": agreement} | ({"published": paper} if self._published else {})
         if not self._published:
             table, beside = [row[: 1 + len(COLUMNS)] for row in table], {}
         return [
@@ -132,21 +132,22 @@ class Gaussians(Part):
                 dots,
                 "agreement with HMC",
                 f"Agreement of Gaussians with HMC: {self.of}",
-                "Here, HMC are draws that no Gaussian has seen.",
+                "Ours is agreement with HMC draws that no Gaussian was fitted to.",
             ),
             Table(
                 ["posterior", *COLUMNS, *beside],
                 table,
-                f"A network of {self.of}, against {found['held_out']:,} HMC draws of chains that were not "
-                f"fitted; {found['fitted']:,} were fitted. {BEYOND}",
+                f"A network of {self.of}, compared with {found['held_out']:,} HMC draws of chains that "
+                f"were not fitted; {found['fitted']:,} draws were fitted. {BEYOND}",
                 COLUMNS | beside,
                 notes={
                     "accuracy": "of the average over draws",
                     "of the mean": "accuracy of the mean network",
-                    "raw": "a Gaussian fitted to draws as they are; to those in one order below it",
+                    "raw": "fitted to draws as they are, without alignment",
                     "rebased": "activations matched to the first draw, as in the paper",
                     "jointly": "all draws aligned to one another by their weights",
-                    "all chains": "fitted to the first half of every chain, and judged by the second",
+                    "all chains": "fitted to the first half of every chain, and compared with the second "
+                    "half",
                 },
             ),
         ]
@@ -158,7 +159,7 @@ class Gaussians(Part):
 
 
 def _short(name: str) -> str:
-    """A row's name as a figure has room for it."""
+    """The name of a row, short enough for a figure."""
     return (
         name.replace("Gaussian, ", "").replace("Gaussian of ", "").replace(", aligned jointly", ", jointly")
     )

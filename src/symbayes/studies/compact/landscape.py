@@ -1,4 +1,4 @@
-"""The loss between two networks while they are trained, and how far apart their orders are."""
+"""The loss between two networks during training, and the number of transpositions between them."""
 
 from __future__ import annotations
 
@@ -21,26 +21,25 @@ from symbayes.studies.part import Found, Part
 
 PLACES = np.linspace(0.0, 1.0, 9)
 SHOWN = 5
-"""Epochs whose lines are drawn."""
+"""The number of epochs whose lines are drawn."""
 WORDS = {
-    "naive": "Both networks as they were trained, at some of the epochs.",
-    "rebased": "The second network in the order of the first, at the same epochs.",
+    "naive": "Both networks as trained, at some of the epochs.",
+    "rebased": "The units of the second network are reordered to match the first, at the same epochs.",
 }
 WAYPOINTS = np.linspace(0.0, 1.0, 6)
-"""Places at which the order of the units is looked at."""
+"""Places on the line at which transpositions are counted."""
 SMALL = 0.1
-"""Alignment removes a barrier if less than this share of it is left."""
+"""A barrier counts as removed if less than this share of it is left."""
 
 
 @dataclass(frozen=True)
 class Interpolation(Part):
-    """The test loss on the line between two networks at many epochs, as they are and rebased."""
+    """The test loss on the line between two networks at many epochs, raw and rebased."""
 
-    question: ClassVar[str] = "Does the barrier between two trainings disappear?"
+    question: ClassVar[str] = "Does rebasing remove the barrier between two trainings?"
     published: ClassVar[str] = (
         "At every epoch the loss has a ridge half-way between two networks, which disappears when one of "
-        "them "
-        "is rebased."
+        "them is rebased."
     )
 
     case: Case
@@ -67,8 +66,7 @@ class Interpolation(Part):
         return (
             f"The barrier {word} when one network is rebased: after {found['epochs'][-1]} epochs from "
             f"{naive[-1]:.3f} to {rebased[-1]:.3f} nats, and after {found['epochs'][0]} from "
-            f"{naive[0]:.3f} to "
-            f"{rebased[0]:.3f}."
+            f"{naive[0]:.3f} to {rebased[0]:.3f}."
         )
 
     def show(self, found: Found) -> list[Table | Figure]:
@@ -81,7 +79,7 @@ class Interpolation(Part):
                 "epoch",
                 "barrier (nats)",
                 "Barrier while training",
-                "How far the test loss rises between two networks above its values at them.",
+                "The rise of the test loss between two networks above the line between its values at both.",
             ),
             *(
                 figures.curves(
@@ -136,7 +134,7 @@ class Transpositions(Part):
         }
 
     def _starts(self, posterior: Posterior, group: symmetry.Symmetry, key: jax.Array) -> list[Any]:
-        """A network, and copies of it with their units reordered by so many transpositions."""
+        """A network, and copies of it whose units are reordered by the given numbers of transpositions."""
         start, name = jax.tree.map(np.asarray, posterior.init(key)), group.permutations[0].name
         copies = [start]
         for place, swaps in enumerate(self.swaps, start=1):
@@ -170,7 +168,7 @@ class Transpositions(Part):
             f"The number of transpositions after training {follows} that of the start (correlation "
             f"{together:.2f}: {start[0]:.0f} become {after[0]:.0f}, {start[-1]:.0f} become "
             f"{after[-1]:.0f}; means of {found['runs']} runs), and the barrier {rises} with it, from "
-            f"{barriers[0]:.3f} to {barriers[-1]:.3f} nats. Along the line between two networks it "
+            f"{barriers[0]:.3f} to {barriers[-1]:.3f} nats. Along the line between two networks the number "
             f"{monotone}."
         )
 
@@ -187,11 +185,11 @@ class Transpositions(Part):
         ]
         return [
             figures.curves(
-                {"after training": (start, series["after"]), "as at the start": (start, start)},
+                {"after training": (start, series["after"]), "unchanged": (start, start)},
                 "transpositions at the start",
                 "transpositions",
-                "Order before and after training",
-                f"Of {found['units']} hidden units; means of {found['runs']} runs.",
+                "Transpositions before and after training",
+                f"Transpositions of {found['units']} hidden units, as means of {found['runs']} runs.",
             ),
             figures.curves(
                 {"barrier": (start, series["barrier"])},
@@ -206,15 +204,15 @@ class Transpositions(Part):
                 },
                 "place between the two networks",
                 "transpositions",
-                "Order along the line between two networks",
-                "Transpositions between the first network and that at each place, after training.",
+                "Transpositions along the line between two networks",
+                "Transpositions between the first network and the network at each place, after training.",
             ),
             Table(
                 list(shown),
                 table,
                 "Networks trained from one start and from reordered copies of it: transpositions to the "
-                f"first at the start and after training, distance of weights, and barrier on test data; "
-                f"means of {found['runs']} runs from different starts, and their standard deviations.",
+                "first network at the start and after training, distance between weights, and barrier on "
+                f"test data. Means of {found['runs']} runs from different starts, with standard deviations.",
                 shown,
             ),
         ]

@@ -1,4 +1,4 @@
-"""How far weights spread before and after alignment, and which of them are needed."""
+"""The spread of weights before and after alignment, and which weights are needed."""
 
 from __future__ import annotations
 
@@ -17,17 +17,19 @@ from symbayes.studies.desk import Desk
 from symbayes.studies.part import Found, Part
 
 MOST = 2000
-"""Weights whose sigma is kept for the histogram."""
+"""The number of weights whose sigma is stored for the histogram."""
 CLOSE = 0.01
-"""A pruned network is as good as the whole one within so much accuracy."""
+"""A pruned network counts as good as the whole one if its accuracy is lower by at most this."""
 BY_SIGMA = "mean, by sigma"
 
 
 @dataclass(frozen=True)
 class Sigmas(Part):
-    """Histograms of sigma, beside those of aligned noise; accuracy when the weights of high sigma are cut."""
+    """Histograms of sigma, also of aligned noise; accuracy when the weights of high sigma are pruned."""
 
-    question: ClassVar[str] = "What does sigma tell about weights?"
+    question: ClassVar[str] = (
+        "Does alignment lower the spread (sigma) of weights, and can weights of high sigma be pruned?"
+    )
     published: ClassVar[str] = (
         "Sigmas shrink after rebasing, and the mean network keeps its accuracy when only the weights of the "
         "lowest sigma are kept."
@@ -69,10 +71,8 @@ class Sigmas(Part):
         shrinks = "more than" if ours > noise else "no more than"
         return (
             f"Alignment shrinks the median sigma by {ours:.1f}%, {shrinks} that of pure noise "
-            f"({noise:.1f}%). "
-            f"The mean network, {whole:.1%} accurate, stays within a point of that with the "
-            f"{min(enough):.0%} "
-            "of its weights that have the lowest sigma."
+            f"({noise:.1f}%). The mean network has an accuracy of {whole:.1%} and stays within one point of "
+            f"it with the {min(enough):.0%} of its weights that have the lowest sigma."
         )
 
     def show(self, found: Found) -> list[Table | Figure]:

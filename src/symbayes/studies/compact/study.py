@@ -1,6 +1,7 @@
 """A compact representation for Bayesian neural networks by removing permutation symmetry (2023), run again.
 
-A posterior's draws differ by the order of hidden units.  With one order for all, is a single Gaussian enough?
+The draws of a posterior differ by the order of hidden units.  Once all have the same order, is a single
+Gaussian enough?
 
 quick is an MLP on digits; gpu is the paper's 784-512-10 network on MNIST with the prior N(0, 1), two HMC
 chains of 500 draws in place of one of 10,000.
@@ -131,9 +132,8 @@ class Compact(Study):
             gained = (rebased - raw) / max(draws - raw, 1e-9)
             told.append(
                 f"Removing permutations closes {gained:.0%} of the gap in agreement between one Gaussian "
-                "and the "
-                f"draws that it stands for ({raw:.1%}, {rebased:.1%} and {draws:.1%})."
+                f"and the draws that it was fitted to ({raw:.1%}, {rebased:.1%} and {draws:.1%})."
             )
         if "frontier" in found:
             told.append(bought(found["frontier"]))
-        return " ".join(told) or "The Gaussians are still to be fitted."
+        return " ".join(told) or "No Gaussian has been fitted yet."

@@ -1,4 +1,4 @@
-"""Do independent trainings end in the same function?  Pairwise mutual information of a fleet."""
+"""Do independent trainings end in the same function?  The mutual information of pairs of networks."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from symbayes.studies.modes.presets import Settings
 from symbayes.studies.part import Found, Part
 
 INPUTS = 500
-"""Test inputs at which functions are compared, at most."""
+"""The largest number of inputs at which functions are compared."""
 SHOWN = 600
-"""Pairs in the figure."""
+"""The number of pairs in the figure."""
 WEAK = 0.5
 """A correlation below this is called weak."""
 
 
 @dataclass(frozen=True)
 class Collapse(Part):
-    """How much every two of many small networks disagree, in and out of distribution."""
+    """The mutual information of every pair of many small networks, in and out of distribution."""
 
     question: ClassVar[str] = "Do independent trainings end in the same function?"
     published: ClassVar[str] = (
@@ -79,9 +79,10 @@ class Collapse(Part):
         wider = "wider" if sets[far]["deviation"] > sets["test"]["deviation"] else "no wider"
         strength = "weakly" if abs(value) < WEAK else "strongly"
         return (
-            f"Every two of {found['networks']:,} networks disagree by {sets['test']['mean']:.3f} nats "
-            f"(± {sets['test']['deviation']:.3f} over pairs) on test data and by {sets[far]['mean']:.3f} "
-            f"(± {sets[far]['deviation']:.3f}) on {far}, so the spread is {wider} there. The two are "
+            f"Two of {found['networks']:,} networks have a mutual information of "
+            f"{sets['test']['mean']:.3f} nats "
+            f"(± {sets['test']['deviation']:.3f} over pairs) on test data and of {sets[far]['mean']:.3f} "
+            f"(± {sets[far]['deviation']:.3f}) on {far}, so the spread is {wider} there. The two numbers are "
             f"{strength} correlated over pairs: {value:.2f} (95 % interval {low:.2f} to {high:.2f})."
         )
 
@@ -108,16 +109,17 @@ class Collapse(Part):
             figures.points(
                 marks,
                 "mutual information on test data (nats)",
-                "elsewhere (nats)",
+                "out of distribution (nats)",
                 "Disagreement of two networks, in and out of distribution",
-                f"One mark for each of some pairs of {found['networks']:,} networks; at most ln 2 = 0.69.",
+                f"One mark for each of some pairs of {found['networks']:,} networks. The largest possible "
+                "value is ln 2 = 0.69.",
             ),
             Table(
                 ["inputs", *columns],
                 rows,
-                "Mutual information of pairs of networks, in nats: mean, deviation over pairs and their "
-                "ratio, the range of 95 % of the pairs, and the correlation with that on test data, with its "
-                "interval from drawing networks again.",
+                "Mutual information of pairs of networks, in nats: mean and standard deviation over pairs, "
+                "deviation divided by mean, the range of 95 % of the pairs, and the correlation with the "
+                "mutual information on test data, with its 95 % interval by a bootstrap over networks.",
                 {
                     name: ".4f" if name not in ("ratio", "correlation", "low", "high") else ".2f"
                     for name in columns

@@ -1,9 +1,10 @@
-"""Is a posterior whose weights are nearer better at telling out-of-distribution inputs?
+"""Do posteriors with nearer weights detect out-of-distribution inputs better?
 
-Methods are run at several learning rates and seeds, with one mode and with many.  Of each, the distance of
-canonical weights from independently trained networks stands against the detection of out-of-distribution
-inputs.  The correlation is Spearman's, of ranks.  Its interval is from drawing settings again (a method, a
-learning rate, one mode or many), with all their seeds, since seeds of one setting are alike.
+Methods are run at several learning rates and seeds, with one mode and with many.  For each run, the distance
+of canonical weights from those of independently trained networks is compared with the detection of
+out-of-distribution inputs.  The correlation is Spearman's rank correlation.  Its interval is by a bootstrap
+over settings (a method, a learning rate, one mode or many), with all their seeds, since the seeds of one
+setting give similar results.
 """
 
 from __future__ import annotations
@@ -77,11 +78,11 @@ class Correlation(Part):
         rows = found["rows"]
         seen = correlation(rows, "AUROC")
         clear = seen.low > 0 or seen.high < 0
-        way = "go with" if seen.value < 0 else "go against"
-        verdict = f"Nearer weights {way} better detection" if clear else "No correlation is clear"
+        way = "better" if seen.value < 0 else "worse"
+        verdict = f"Nearer weights go with {way} detection" if clear else "There is no clear correlation"
         return (
             f"{verdict}: over {len(rows)} runs of {len({row['setting'] for row in rows})} settings, the rank "
-            f"correlation of the distance of weights with the detection of {found['elsewhere']} is "
+            f"correlation between the distance of weights and the AUROC for {found['elsewhere']} is "
             f"{seen.value:.2f} (95 % interval {seen.low:.2f} to {seen.high:.2f})."
         )
 
@@ -109,21 +110,21 @@ class Correlation(Part):
                 "squared MMD of canonical weights",
                 "AUROC",
                 "Posterior quality and detection",
-                f"Of {found['elsewhere']}. One mark for each run: a method at a learning rate and a seed, "
-                "its first chain or all.",
+                f"Detection of {found['elsewhere']}. One mark for each run: a method at a learning rate "
+                "and a seed, with its first chain or with all chains.",
             ),
             Table(
-                ["runs", "against", "count", "rank correlation", "low", "high"],
+                ["runs", "correlated with", "count", "rank correlation", "low", "high"],
                 table,
-                "Spearman's correlation of the distance of weights, with 95 % intervals from drawing "
-                "settings again.",
+                "Spearman's rank correlation between the distance of weights and another number, with 95 % "
+                "intervals by a bootstrap over settings.",
                 dict.fromkeys(("rank correlation", "low", "high"), ".2f"),
             ),
         ]
 
 
 def correlation(rows: Sequence[Mapping[str, Any]], column: str, seed: int = 0) -> Interval:
-    """Of the distance with a column, with its interval."""
+    """The correlation between the distance and a column, with its interval."""
     settings = list(dict.fromkeys(row["setting"] for row in rows))
     groups = [[row for row in rows if row["setting"] == setting] for setting in settings]
     rng = np.random.default_rng(seed)
@@ -136,7 +137,7 @@ def correlation(rows: Sequence[Mapping[str, Any]], column: str, seed: int = 0) -
 
 
 def spearman(x: np.ndarray, y: np.ndarray) -> float:
-    """Pearson's correlation of ranks; nan where all of one are the same."""
+    """Pearson's correlation of ranks; nan where all values of one side are equal."""
     from scipy.stats import rankdata  # slow to import
 
     a, b = (rankdata(values) - (len(values) + 1) / 2 for values in (x, y))

@@ -1,5 +1,5 @@
-"""What every method predicts, from one mode and from many: scores, calibration, detection of inputs from
-elsewhere, diversity, and what it costs."""
+"""The predictions of every method, with one mode and with many: scores, calibration, detection of
+out-of-distribution inputs, diversity, and cost."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DETECTION = ("AUROC", "AUPR-out", "FPR95")
 
 @dataclass(frozen=True)
 class Predictions(Part):
-    """One table of all methods."""
+    """A table of all methods."""
 
     question: ClassVar[str] = "What do many modes add to one?"
     published: ClassVar[str] = (
@@ -82,9 +82,8 @@ class Predictions(Part):
         first = found["elsewhere"][0]
         detects = max(rows, key=lambda name: rows[name][f"AUROC|{first}"])
         return (
-            f"{gained(found)} "
-            f"The lowest loss has {_words(best)} ({rows[best]['NLL']:.3f} nats); "
-            f"{first} is told apart best by {_words(detects)} (AUROC "
+            f"{gained(found)} The loss is lowest for {_words(best)} ({rows[best]['NLL']:.3f} nats), and "
+            f"the detection of {first} is best for {_words(detects)} (AUROC "
             f"{rows[detects][f'AUROC|{first}']:.3f})."
         )
 
@@ -102,17 +101,17 @@ class Predictions(Part):
             f"{metric}|{name}": ".1%" if metric == "FPR95" else ".3f" for name in sets for metric in DETECTION
         }
         return [
-            figures.dots(losses, "NLL, in nats", "Loss of one mode and of many", _caption(found)),
+            figures.dots(losses, "NLL, in nats", "Loss with one mode and with many", _caption(found)),
             _table(rows, columns | cost, "Scores and calibration on the test set, and cost.", SECONDS),
             _table(
-                rows, detection, "Detection of out-of-distribution inputs, by the maximum probability.", {}
+                rows, detection, "Detection of out-of-distribution inputs by the maximum probability.", {}
             ),
             _table(rows, diverse, "Diversity: mutual information, in nats.", {}),
         ]
 
 
 def gained(found: Found) -> str:
-    """What many modes add, in a sentence."""
+    """The gain from many modes, in a sentence."""
     rows = found["rows"]
     names = [name.partition("|")[0] for name in rows if name.endswith("|many")]
     better = {
@@ -120,14 +119,14 @@ def gained(found: Found) -> str:
         for metric in ("NLL", "ECE")
     }
     return (
-        f"With {found['chains']} modes instead of one the loss of {len(better['NLL'])} of {len(names)} "
-        f"methods falls, and the calibration error of {len(better['ECE'])}."
+        f"With {found['chains']} modes instead of one, the loss falls for {len(better['NLL'])} of "
+        f"{len(names)} methods, and the calibration error for {len(better['ECE'])}."
     )
 
 
 SECONDS = {
-    "seconds": "of drawing all chains, compiling included; the row of one mode is the first chain",
-    "floats": "numbers stored as draws; weights that all draws of a chain share count once",
+    "seconds": "time to draw all chains, compiling included; the row of one mode has the first chain only",
+    "floats": "numbers that the draws store; weights that all draws of a chain share count once",
 }
 
 
@@ -145,7 +144,7 @@ def _floats(run: Opened, modes: str) -> int:
 
 def _words(row: str) -> str:
     name, _, modes = row.partition("|")
-    return f"{name} of {modes} mode{'' if modes == 'one' else 's'}"
+    return f"{name} with {modes} mode{'' if modes == 'one' else 's'}"
 
 
 def _brief(row: dict[str, float]) -> str:
@@ -153,7 +152,7 @@ def _brief(row: dict[str, float]) -> str:
 
 
 def _caption(found: Found) -> str:
-    return f"Mean negative log probability of the labels; many are {found['chains']} modes."
+    return f"Mean negative log probability of the labels. Many modes are {found['chains']}."
 
 
 def _table(rows: Any, columns: dict[str, str], caption: str, notes: dict[str, str]) -> Table:

@@ -1,4 +1,4 @@
-"""How much is done at each preset: which network, trained by which methods.
+"""The sizes of each preset: the network, and the methods that train it.
 
 Every method runs once with many chains; its first chain alone is the row of one mode.
 """
@@ -35,15 +35,15 @@ from symbayes.posterior.posterior import Precision
 
 @dataclass(frozen=True)
 class Settings:
-    """What is drawn from.
+    """The posterior that is drawn from.
 
     Attributes:
         data: name of the dataset.
-        elsewhere: names of the datasets that are out of distribution.
+        elsewhere: names of the out-of-distribution datasets.
         network: name of the network.
         hidden: widths of an mlp's hidden layers.
         scale: standard deviation of the prior.
-        precision: of the products in gradients.
+        precision: precision of the products in gradients.
     """
 
     data: str
@@ -54,7 +54,7 @@ class Settings:
     precision: Precision
 
     def posterior(self, dataset: data.Dataset) -> Posterior:
-        """Of this network, given the data."""
+        """The posterior of this network, given the data."""
         sizes: dict[str, Any] = {"outputs": dataset.classes}
         if self.hidden:
             sizes["hidden"] = self.hidden
@@ -68,12 +68,12 @@ class Settings:
 
     @staticmethod
     def folder(method: str) -> str:
-        """Of the run of a method."""
+        """The folder of the run of a method."""
         return method.replace(", ", "-").replace(" ", "-")
 
 
 def methods(epochs: int, chains: int, draws: int, batch: int) -> dict[str, Method]:
-    """Every method with as many epochs, chains and draws of each chain."""
+    """Every method, with the same numbers of epochs, chains and draws of each chain."""
     common: dict[str, Any] = {"batch": batch, "chains": chains}
     trained: dict[str, Any] = common | {"epochs": epochs}
     sgd: dict[str, Any] = trained | {"learning_rate": 0.05}
@@ -104,7 +104,7 @@ def methods(epochs: int, chains: int, draws: int, batch: int) -> dict[str, Metho
 
 
 PAPER = ("ensemble", "swag", "laplace, last layer", "laplace, kronecker", "vi", "sghmc")
-"""Those of the paper whose draws are networks; dropout's are masks, and have no weights of their own."""
+"""The methods of the paper whose draws are networks; the draws of dropout are masks."""
 
 
 def some(names: tuple[str, ...], **sizes: int) -> dict[str, Method]:
@@ -115,18 +115,18 @@ def some(names: tuple[str, ...], **sizes: int) -> dict[str, Method]:
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is done.
+    """The sizes of a preset.
 
     Attributes:
-        settings: what is drawn from.
-        methods: whose predictions are compared, by name, all with the same number of chains.
-        compared: whose weights are compared: as many draws of one chain as of all of them.
-        fleet: networks trained independently, with whose weights those are compared.
-        varied: methods at several learning rates and seeds, for the correlation.
-        factors: of their learning rates.
-        seeds: how many.
+        settings: the posterior.
+        methods: methods whose predictions are compared, by name, all with the same number of chains.
+        compared: methods whose weights are compared, with as many draws of one chain as of all chains.
+        fleet: the independently trained networks that weights are compared with.
+        varied: methods that run at several learning rates and seeds, for the correlation.
+        factors: factors of their learning rates.
+        seeds: number of their seeds.
         small: the posterior of the small networks whose functions are compared.
-        many: these networks.
+        many: the ensemble of these small networks.
     """
 
     settings: Settings

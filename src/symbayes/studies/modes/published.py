@@ -28,7 +28,10 @@ CIFAR100: dict[tuple[str, str], tuple[float, ...]] = {
     ("many", "ensemble"): (0.0, 0.0, 79.5, 1.6, 0.6, 28.7, 81.1, 45.6, 22.5, 58.0),
 }
 
-NOTE = "Published are CIFAR-100 with ResNet-18: compare one mode with many, and not the numbers."
+NOTE = (
+    "The published numbers are for CIFAR-100 with ResNet-18. Compare the differences between one mode and "
+    "many, not the numbers themselves."
+)
 
 
 def published_table() -> Table:

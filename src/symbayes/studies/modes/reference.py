@@ -1,7 +1,7 @@
-"""Networks that were trained independently, and how far other networks' weights are from theirs.
+"""Independently trained networks, and the distance of other networks' weights from theirs.
 
-One half of them is the reference, at which the bandwidths of the kernels are fixed once, so that all rows
-compare.  The other half against it is the floor: an ensemble of as many networks as can be had.
+One half of them is the reference.  The bandwidths of the kernels are fixed once on it, so that all rows can
+be compared.  The distance of the other half from it is the floor.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FORMS = (RAW, CANONICAL)
 
 @dataclass(frozen=True)
 class Reference:
-    """By form: weights of the first half, (network, weight), their kernels, and the kernel of all pairs."""
+    """By form: weights of the first half, (network, weight), their kernels, and the kernels of all pairs."""
 
     group: Symmetry
     points: Mapping[str, np.ndarray]
@@ -48,7 +48,7 @@ class Reference:
     def apart(self, draws: Draws) -> dict[str, dict[str, float]]:
         """The unbiased squared discrepancy at matched sizes, and the p-value of a test over chains.
 
-        The test has the last draw of every chain, so that chains of any length may be permuted with single
+        The test takes the last draw of every chain, so that chains of any length may be permuted with single
         networks.
         """
         return {form: self._apart(in_form(draws, self.group, form), draws, form) for form in FORMS}
@@ -69,10 +69,10 @@ class Reference:
 
 
 def in_form(draws: Draws, group: Symmetry, form: str) -> np.ndarray:
-    """Weights of all draws, (draw, weight), as they are or without symmetries.
+    """The weights of all draws, (draw, weight), raw or in canonical form.
 
-    Weights are compared and not predictions, so draws of a Laplace approximation count, whose predictions are
-    by the linearised network.
+    Only weights are compared, so draws of a Laplace approximation are allowed, although it predicts by the
+    linearised network.
     """
     moved: Any = replace(draws, forward=PLAIN)
     if form == CANONICAL:

@@ -1,4 +1,4 @@
-"""How far weights are from those of independently trained networks, with symmetries and without."""
+"""The distance of weights from those of independently trained networks, with symmetries and without."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ LOW = 0.05
 
 @dataclass(frozen=True)
 class Weights(Part):
-    """Maximum mean discrepancy of weights, raw and canonical; and whether units share one marginal."""
+    """Maximum mean discrepancy of weights, raw and canonical; and a test that units have one marginal law."""
 
     question: ClassVar[str] = "How far are weights from those of independently trained networks?"
     published: ClassVar[str] = (
@@ -74,14 +74,14 @@ class Weights(Part):
         further = sum(row["canonical"]["mmd"] > row["raw"]["mmd"] for row in many)
         p_values = [p for row in rows.values() for p in (row.get("units") or {}).values()]
         told = (
-            f"{nearer(found)} Removing symmetries lets {further} of the {len(pairs)} with many modes seem "
-            "further away, and the others nearer."
+            f"{nearer(found)} Removing symmetries increases the distance of {further} of the {len(pairs)} "
+            "methods with many modes, and decreases that of the others."
         )
         if p_values:
             told += (
-                f" That all units of a layer share one marginal is rejected at {LOW} in "
-                f"{sum(p < LOW for p in p_values)} of {len(p_values)} layers of all methods, where chance "
-                f"gives {LOW * len(p_values):.1f}."
+                " The hypothesis that all units of a layer have the same marginal distribution is "
+                f"rejected at {LOW} in {sum(p < LOW for p in p_values)} of {len(p_values)} layers of all "
+                f"methods, where {LOW * len(p_values):.1f} are expected by chance."
             )
         return told
 
@@ -113,19 +113,21 @@ class Weights(Part):
                 dots,
                 "squared MMD of canonical weights",
                 "Distance from independently trained networks",
-                f"Unbiased estimates, so they may be below zero; against {found['fleet'] // 2} networks.",
+                f"Distance from {found['fleet'] // 2} networks. The estimates are unbiased, so they may be "
+                "negative.",
                 ("floor", rows[FLOOR]["canonical"]["mmd"]),
             ),
             Table(
                 ["method", "modes", "draws", *columns, "units, p"],
                 table,
                 "Squared maximum mean discrepancy of all weights from independently trained networks, at "
-                "matched numbers of draws; the first row is the floor, other such networks.",
+                "matched numbers of draws. The first row is the floor: other independently trained networks.",
                 {**columns, "units, p": ".3f"},
                 notes={
-                    "p": "of a test that permutes chains with networks, by the last draw of each chain",
-                    "units, p": "lowest over layers of the exact test that all units share one marginal; "
-                    "methods that begin at the same networks are not independent",
+                    "p": "p-value of a test that permutes chains with networks, by the last draw of each "
+                    "chain",
+                    "units, p": "lowest p-value over layers of the exact test that all units have the same "
+                    "marginal distribution; methods that begin at the same networks are not independent",
                 },
             ),
             _ten_columns(found),
@@ -134,17 +136,17 @@ class Weights(Part):
 
 
 def nearer(found: Found) -> str:
-    """Whether many modes are nearer than one, in a sentence."""
+    """For how many methods many modes are nearer than one, in a sentence."""
     rows, pairs = found["rows"], _pairs(found)
     if not pairs:
-        return "No method has draws enough in one mode to be compared."
+        return "No method has enough draws in one mode for a comparison."
     count = {
         form: sum(rows[f"{n}|many"][form]["mmd"] < rows[f"{n}|one"][form]["mmd"] for n in pairs)
         for form in FORMS
     }
     return (
-        f"Of {len(pairs)} methods, many modes are nearer to independently trained networks than one for "
-        f"{count['raw']}, and for {count['canonical']} with symmetries removed."
+        f"With many modes instead of one, {count['raw']} of {len(pairs)} methods are nearer to independently "
+        f"trained networks, and {count['canonical']} with symmetries removed."
     )
 
 
@@ -155,7 +157,7 @@ def _pairs(found: Found) -> list[str]:
 
 
 def cuts(draws: Draws) -> dict[str, Draws]:
-    """As many draws of one chain as of all chains; nothing of one chain where it has a single draw."""
+    """Equally many draws from one chain and from all chains; only the latter where chains have one draw."""
     if len(draws) == 1:
         return {"many": draws.select()}
     each = -(-len(draws) // draws.chains)
@@ -164,7 +166,7 @@ def cuts(draws: Draws) -> dict[str, Draws]:
 
 
 def _scores(run: Opened, draws: Draws, test: data.Examples, far: np.ndarray) -> dict[str, float]:
-    """The paper's columns but for distances, by the names that it has for them."""
+    """The columns of the paper without the distances, by the names of our metrics."""
     here, there = (predictive_of(run, draws, x) for x in (test.x, far))
     y = np.asarray(test.y)
     numbers = measure(here, y, metrics=[find(name, "classes") for name in SCORES])
@@ -184,7 +186,7 @@ def _ten_columns(found: Found) -> Table:
         if name != FLOOR
     ]
     caption = (
-        "The paper's ten columns, all of the same draws: distances raw and with symmetries removed (NS), "
+        "The paper's ten columns, all from the same draws: distances raw and with symmetries removed (NS), "
         f"scores on test data, detection of {found['elsewhere']}, and mutual information in nats in and out "
         "of distribution."
     )

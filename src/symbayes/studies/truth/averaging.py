@@ -1,4 +1,4 @@
-"""How good the average is, against the number of draws and of chains."""
+"""The quality of the average prediction against the number of draws and chains."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from symbayes.studies.part import Found
 from symbayes.studies.truth.case import Asked, scores
 
 SMALL = 0.1
-"""A difference between one chain and many is small below this share of what averaging gains."""
+"""A difference between one chain and many counts as small below this share of the gain from averaging."""
 
 
 @dataclass(frozen=True)
 class Averaging(Asked):
     """The average of the first n draws of one chain, and of n draws spread over all chains."""
 
-    question: ClassVar[str] = "How does the average improve with draws and chains?"
+    question: ClassVar[str] = "How does the average prediction improve with draws and chains?"
     published: ClassVar[str] = (
         "Averages of HMC draws beat standard training and deep ensembles; a single long chain represents the "
         "posterior about as well as several shorter ones."
@@ -45,8 +45,8 @@ class Averaging(Asked):
         gain = single["NLL"] - whole["NLL"]
         verb = "falls" if gain > 0 else "rises"
         first = (
-            f"From one draw to {chains * draws:,} the loss {verb} from {single['NLL']:.3f} to "
-            f"{whole['NLL']:.3f} nats and accuracy goes from {single['accuracy']:.1%} to "
+            f"From one draw to {chains * draws:,} draws the loss {verb} from {single['NLL']:.3f} to "
+            f"{whole['NLL']:.3f} nats, and the accuracy goes from {single['accuracy']:.1%} to "
             f"{whole['accuracy']:.1%}."
         )
         if chains == 1:
@@ -54,7 +54,7 @@ class Averaging(Asked):
         close = abs(one - spread) <= SMALL * abs(gain)
         words = "about as good as" if close else "worse than" if one > spread else "better than"
         return (
-            f"{first} At {draws:,} draws in all, one chain is {words} {chains} shorter ones "
+            f"{first} With {draws:,} draws in all, one chain is {words} {chains} shorter ones "
             f"({one:.3f} and {spread:.3f} nats)."
         )
 
@@ -83,15 +83,15 @@ class Averaging(Asked):
                 "draws in the average",
                 "loss (nats)",
                 f"Loss of the average{self.titled}",
-                "The same number of draws from one chain, and spread over all of them: where both lie on one "
-                "line, a long chain does for many.",
+                "The same number of draws, from one chain and spread over all chains. Where the two lines "
+                "coincide, one long chain is as good as several chains.",
                 log_x=True,
             ),
             Table(
                 columns,
                 rows,
-                f"The average of so many draws of each chain{self.titled}: of one chain, of as many in all "
-                "spread over chains, and of all chains together.",
+                f"The average of this number of draws{self.titled}: from one chain, spread over all "
+                "chains, and from each of all chains.",
                 {name: ".1%" if name.startswith("acc") else ".3f" for name in columns[1:]},
             ),
         ]
@@ -106,7 +106,7 @@ def _first(predictive: Predictive, draws: int) -> Predictive:
 
 
 def _spread(predictive: Predictive, draws: int) -> Predictive:
-    """So many draws in all, the first ones of every chain; chains share what is left over."""
+    """The first draws of every chain, `draws` in all."""
     chains = predictive.every.shape[0]
     places = np.array([(n % chains, n // chains) for n in range(draws)])
     return predictive.of_draws(lambda array: array[places[:, 0], places[:, 1]][None])

@@ -1,4 +1,4 @@
-"""The posteriors of which the questions are asked, and the methods that answer them."""
+"""The posteriors that the study is about, and the methods that draw from them."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class Case:
         network: mlp or lenet.
         hidden: widths of an mlp's hidden layers.
         scale: standard deviation of the prior.
-        precision: of the products in gradients.
-        reference: HMC that all else is compared with.
-        sweep: a shorter one, for temperatures, priors and the like.
+        precision: precision of the products in gradients.
+        reference: the HMC run that all others are compared with.
+        sweep: a shorter HMC run, for temperatures and priors.
         ensemble: the deep ensemble; its first member is the network trained as usual.
         samplers: other methods, by name.
     """
@@ -66,7 +66,7 @@ class Case:
         augmentation: tuple[str, ...] = (),
         copies: int = 1,
     ) -> Posterior:
-        """With another prior, tempered, or with every image in so many augmented copies."""
+        """The posterior, possibly with another prior, temperature or augmented copies of every image."""
         sizes: dict[str, Any] = {"outputs": self.dataset().classes}
         if self.hidden:
             sizes["hidden"] = self.hidden
@@ -87,14 +87,14 @@ class Case:
         return self.drawn(desk, "hmc", self.reference, self.posterior())
 
     def drawn(self, desk: Desk, name: str, method: Method, posterior: Posterior) -> Opened:
-        """A run of this case, read back if it is there."""
+        """A run of this case, drawn now or read back."""
         return desk.run(f"{self.name}/{name}", method, posterior, self.dataset())
 
     def swept(self, temperature: float = 1.0, scale: float | None = None) -> HMC:
-        """The shorter HMC with steps and trajectories as long as the posterior is wide.
+        """The shorter HMC, with step size and trajectory scaled to the width of the posterior.
 
-        Both go with the square root of the temperature, the trajectory also with the scale of a prior that is
-        narrower.
+        Both are proportional to the square root of the temperature, and the trajectory also to the scale of a
+        narrower prior.
         """
         wider = 1.0 if scale is None else min(1.0, scale / self.scale)
         step, length = self.sweep.step_size, self.sweep.trajectory
@@ -123,7 +123,7 @@ class Asked(Part):
 
     @property
     def titled(self) -> str:
-        """What follows the title of a figure."""
+        """The end of the title of a figure."""
         return f" ({self.of})" if self.of else ""
 
 
@@ -133,7 +133,7 @@ def scores(predictive: Predictive, y: Any) -> dict[str, float]:
 
 
 def gap(predictive: Predictive, other: Predictive, y: Any) -> dict[str, float]:
-    """By how much the loss per example is above another's, and the standard error over examples."""
+    """The difference of two losses per example, and its standard error over examples."""
     difference = predictive.losses(y) - other.losses(y)
     return {
         "difference": float(difference.mean()),

@@ -1,4 +1,4 @@
-"""Whether the chains have mixed, in functions, in weights, and in weights without symmetries."""
+"""Whether the chains have mixed: in functions, in weights, and in weights without symmetries."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FUNCTIONS = "predictions"
 
 @dataclass(frozen=True)
 class Mixing(Asked):
-    """R-hat of the reference run in both spaces; after alignment beside the control on the prior."""
+    """R-hat of the reference run in functions, in weights and, beside the prior, in aligned weights."""
 
     question: ClassVar[str] = "Have the chains mixed, in weights and in functions?"
     published: ClassVar[str] = (
@@ -44,12 +44,16 @@ class Mixing(Asked):
         told = (
             f"R-hat is below {GOOD} for {functions['below 1.1']:.1%} of the predictions (median "
             f"{functions['R-hat, median']:.3f}) and for {weights['below 1.1']:.1%} of the weights (median "
-            f"{weights['R-hat, median']:.3f}): {'closer' if closer else 'not closer'} to one in functions."
+            f"{weights['R-hat, median']:.3f}). It is {'closer' if closer else 'not closer'} to one in "
+            "functions."
         )
         if "aligned weights" not in spaces:
             return told
         aligned, noise = (spaces[name]["R-hat, median"] for name in ("aligned weights", "prior, aligned"))
-        return f"{told} Without symmetries the median of the weights is {aligned:.3f} (prior: {noise:.3f})."
+        return (
+            f"{told} Without symmetries the median of the weights is {aligned:.3f} (draws of the prior: "
+            f"{noise:.3f})."
+        )
 
     def show(self, found: Found) -> list[Table | Figure]:
         # What is not finite stands as null in JSON.
@@ -65,8 +69,8 @@ class Mixing(Asked):
             Table(
                 ["space", *FORMATS],
                 rows,
-                f"{found['chains']} chains of {found['draws']:,} draws{self.titled}; aligned are "
-                f"{found['aligned_draws']:,} of each chain, beside as many of the prior.",
+                f"{found['chains']} chains of {found['draws']:,} draws{self.titled}. Of each chain "
+                f"{found['aligned_draws']:,} draws were aligned, and as many draws of the prior.",
                 FORMATS,
             ),
         ]

@@ -1,4 +1,4 @@
-"""How much is done at each preset.
+"""The sizes of each preset.
 
 quick is for two processor cores in six minutes.  gpu is for one H200 in a quarter of an hour, the MLP in
 eight minutes of it, with 10,000 images or less, since gradients are in float32: in bfloat16 HMC accepts
@@ -21,20 +21,20 @@ FAMILIES = ("normal", "logistic", "mixture")
 
 @dataclass(frozen=True)
 class Settings:
-    """What the parts of a preset are made with.
+    """The settings of the parts of a preset.
 
     Attributes:
         cases: the posteriors.
-        temperatures: of the sweep; one among them.
+        temperatures: the temperatures of the sweep, among them 1.
         wider: scales of the prior, as multiples of the case's.
-        augmentation: of images, in the part about that.
-        copies: augmented copies of every image.
-        augmented: temperatures of that part.
-        families: of the prior.
+        augmentation: the augmentations of images, in the part on augmentation.
+        copies: number of augmented copies of every image.
+        augmented: the temperatures in the part on augmentation.
+        families: families of priors.
         shifts: kinds of shifted inputs.
-        whitened: length of trajectories under the covariance prior, in units of its deviations.
-        shifted: the most test images that are shifted, the first ones.
-        aligned_draws: the most draws that are aligned, of all chains together.
+        whitened: length of trajectories under the covariance prior, in units of its standard deviations.
+        shifted: the largest number of test images that are shifted; the first ones are taken.
+        aligned_draws: the largest number of draws that are aligned, over all chains.
     """
 
     cases: tuple[Case, ...]

@@ -28,14 +28,14 @@ FAMILIES: dict[str, Callable[[float], Prior]] = {
 of freedom."""
 
 ROBUST = 0.01
-"""Accuracies within this much of one another are called alike."""
+"""Accuracies that differ by at most this count as similar."""
 
 
 @dataclass(frozen=True)
 class PriorChoice(Asked):
-    """Normal priors of several scales, and other families of the same standard deviation."""
+    """Normal priors of several scales, and other families with the same standard deviation."""
 
-    question: ClassVar[str] = "Do scale and family of the prior matter?"
+    question: ClassVar[str] = "Do the scale and the family of the prior matter?"
     published: ClassVar[str] = (
         "The average is robust to the scale of the prior, and similar for Gaussian, mixture and logistic "
         "priors; wide Gaussians do well."
@@ -74,16 +74,16 @@ class PriorChoice(Asked):
         best = min(scales, key=lambda key: scales[key]["NLL"])
         robust = "robust to" if high - low <= ROBUST else "sensitive to"
         told = (
-            f"The average is {robust} the scale: over a factor of {reach:g} accuracy lies between {low:.1%} "
-            f"and {high:.1%}, and the loss is lowest at {best}."
+            f"The average prediction is {robust} the scale: over a factor of {reach:g} the accuracy is "
+            f"between {low:.1%} and {high:.1%}, and the loss is lowest at a scale of {best}."
         )
         if len(families) < 2:
             return told
         low, high = _range(families)
-        alike = "alike" if high - low <= ROBUST else "not alike"
+        alike = "similar" if high - low <= ROBUST else "different"
         return (
-            f"{told} Families of the same standard deviation are {alike}: {low:.1%} to {high:.1%} "
-            f"for {len(families)} of them."
+            f"{told} {len(families)} families with the same standard deviation give {alike} accuracies: "
+            f"{low:.1%} to {high:.1%}."
         )
 
     def show(self, found: Found) -> list[Table | Figure]:
@@ -102,7 +102,7 @@ class PriorChoice(Asked):
                 "standard deviation of the prior",
                 "loss (nats)",
                 f"Loss against the prior's scale{self.titled}",
-                "A flat line says that the scale does not matter.",
+                "A flat line means that the scale does not matter.",
                 log_x=True,
             ),
             Table(

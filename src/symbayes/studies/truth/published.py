@@ -1,8 +1,8 @@
 """Numbers of the paper: Izmailov, Vikram, Hoffman & Wilson (2021), What are Bayesian neural network
 posteriors really like?, International Conference on Machine Learning.
 
-CIFAR-10, ResNet-20 with filter response normalisation, prior N(0, 1/5), 40,960 training images.  The figures
-are quoted from memory of its table of cheaper methods: check them there before citing them.
+CIFAR-10, ResNet-20 with filter response normalisation, prior N(0, 1/5), 40,960 training images.  The numbers
+are recalled from its table of cheaper methods and were not checked: check them there before citing them.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ AGREEMENT: dict[str, tuple[float, float]] = {
     "sghmc, cyclical": (0.9267, 0.099),
     "sghmc, cyclical, preconditioned": (0.9096, 0.111),
 }
-"""Agreement and total variation with HMC; those of HMC are one chain against the others."""
+"""Agreement and total variation with HMC; for HMC itself, one chain is compared with the others."""
 
 NOTE = (
-    "Published are CIFAR-10 with ResNet-20, quoted from memory: another posterior, so compare the order of "
-    "the rows and not the numbers."
+    "The published numbers are for CIFAR-10 with ResNet-20; they are recalled and were not checked against "
+    "the paper. The posterior is another one, so compare the order of the rows and not the numbers."
 )

@@ -1,4 +1,4 @@
-"""How close every sampler, and a deep ensemble, comes to HMC."""
+"""How close other samplers and a deep ensemble come to HMC."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ CEILING = "ceiling: half of hmc"
 
 @dataclass(frozen=True)
 class Samplers(Asked):
-    """Agreement and total variation with HMC, beside HMC's own ceiling."""
+    """Agreement and total variation with HMC, and the ceiling of both."""
 
     question: ClassVar[str] = "How close do other methods come to HMC?"
     published: ClassVar[str] = (
         "Advanced stochastic-gradient MCMC is closest to HMC; deep ensembles are about as close as SGLD and "
-        "closer than mean-field variational inference, and all give other predictions than HMC."
+        "closer than mean-field variational inference. The predictions of all differ from those of HMC."
     )
 
     def work(self, desk: Desk) -> Found:
@@ -55,13 +55,14 @@ class Samplers(Asked):
             f"total variation of {others[closest]['TV']:.3f}"
         )
         if ceiling:
-            told += f" (HMC's own ceiling: {ceiling['agreement']:.1%} and {ceiling['TV']:.3f})"
+            told += f" (the ceiling: {ceiling['agreement']:.1%} and {ceiling['TV']:.3f})"
         single, hmc = others["one network"], rows["hmc"]
         better = "better" if hmc["NLL"] < min(single["NLL"], others["ensemble"]["NLL"]) else "not better"
         return (
-            f"{told}; the ensemble reaches {others['ensemble']['agreement']:.1%} and "
-            f"{others['ensemble']['TV']:.3f}. HMC's loss of {hmc['NLL']:.3f} nats is {better} than the "
-            f"ensemble's {others['ensemble']['NLL']:.3f} and one network's {single['NLL']:.3f}."
+            f"{told}. The ensemble has {others['ensemble']['agreement']:.1%} and "
+            f"{others['ensemble']['TV']:.3f}. The loss of HMC, {hmc['NLL']:.3f} nats, is {better} than "
+            f"that of the ensemble ({others['ensemble']['NLL']:.3f}) and of one network "
+            f"({single['NLL']:.3f})."
         )
 
     def show(self, found: Found) -> list[Table | Figure]:
@@ -83,16 +84,17 @@ class Samplers(Asked):
         ceiling = rows.get(CEILING, {}).get("TV")
         return [
             figures.dots(
-                {"here": total},
+                {"ours": total},
                 "total variation to HMC",
                 f"Distance to HMC{self.titled}",
-                "The line is how far one half of HMC's chains is from the other: below it all are equal.",
+                "The line is the distance of one half of the HMC chains from the other half; methods below "
+                "it cannot be ranked.",
                 None if ceiling is None else ("half of HMC", ceiling),
             ),
             Table(
                 ["method", *columns, *published],
                 table,
-                f"Every method against HMC{self.titled}. {NOTE}",
+                f"Every method compared with HMC{self.titled}. {NOTE}",
                 columns | published,
                 notes={"gradients": "full-data gradients of all chains, burn-in and training included"},
             ),

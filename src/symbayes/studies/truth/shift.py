@@ -1,4 +1,4 @@
-"""How methods fare on shifted inputs, and what a prior that knows the inputs repairs."""
+"""Accuracy on shifted inputs, and whether a prior with the covariance of the inputs helps."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ REPAIRED = "hmc, covariance prior"
 SILENT = "noise on silent pixels"
 SEVERITIES = (1, 2, 3, 4, 5)
 MOST_DRAWS = 200
-"""Of all chains together, whose average is taken."""
+"""The largest number of draws in an average, over all chains."""
 NOISE = (0.1, 0.2, 0.3, 0.4, 0.5)
 """Standard deviation of the noise on pixels that hardly change in training, by severity."""
 NOTHING = 1.0
-"""Points of accuracy below which a loss is not spoken of."""
+"""A loss of less than this many points of accuracy counts as none."""
 QUIET = 0.1
 """A pixel is silent if its standard deviation over training images is below this share of the average."""
 
@@ -34,22 +34,24 @@ QUIET = 0.1
 class Shift(Asked):
     """Accuracy on images shifted at five severities.
 
-    Pixels that hardly change in training leave their weights as the prior has them, so a Bayesian average is
-    thrown off where new images do change there; a prior that is narrow in these directions repairs it.
+    The data say little about the weights of pixels that hardly change in training, so those weights keep
+    their prior, and images that do change there disturb a Bayesian average. A prior that is narrow in these
+    directions repairs this.
     """
 
-    question: ClassVar[str] = "How good is the average on shifted inputs?"
+    question: ClassVar[str] = "How good is the average prediction on shifted inputs?"
     published: ClassVar[str] = (
-        "Bayesian networks generalise surprisingly badly under shift, worse than trained ones; a prior with "
-        "the covariance of the inputs repairs much of it (Izmailov et al. 2021, Dangers of Bayesian model "
-        "averaging under covariate shift)."
+        "Bayesian averages generalise surprisingly badly under shift, worse than one trained network. A "
+        "prior with the covariance of the inputs repairs much of it (Izmailov et al. 2021, Dangers of "
+        "Bayesian "
+        "model averaging under covariate shift)."
     )
 
     kinds: tuple[str, ...]
     whitened: float
-    """Length of trajectories under the covariance prior, in units of its deviations."""
+    """Length of trajectories under the covariance prior, in units of its standard deviations."""
     images: int
-    """The most test images that are shifted."""
+    """The largest number of test images that are shifted."""
 
     def work(self, desk: Desk) -> Found:
         test = self.case.dataset().test
@@ -96,16 +98,17 @@ class Shift(Asked):
         before, after = (100 * _lost_by(accuracy[SILENT], name) for name in ("hmc", REPAIRED))
         noise = f"noise on the {found['silent']} of {found['pixels']} pixels that are silent in training"
         if before < NOTHING:
-            repair = f"By {noise} it loses nothing that a prior could repair."
+            repair = f"With {noise}, HMC loses nothing that a prior could repair."
         else:
             verb = "repairs" if after < 0.5 * before else "does not repair"
             repair = (
-                f"By {noise} it loses {before:.1f} points, which the covariance prior {verb} ({after:.1f})."
+                f"With {noise}, HMC loses {before:.1f} points, which the covariance prior {verb} "
+                f"({after:.1f})."
             )
         return (
             f"At the highest severity HMC loses {hmc:.1f} points of accuracy on average over "
             f"{len(accuracy)} kinds of shift, {'more' if hmc > one else 'no more'} than one trained network "
-            f"({one:.1f}), and most by {worst} ({100 * _lost_by(accuracy[worst], 'hmc'):.1f}). {repair}"
+            f"({one:.1f}), and most under {worst} ({100 * _lost_by(accuracy[worst], 'hmc'):.1f}). {repair}"
         )
 
     def show(self, found: Found) -> list[Table | Figure]:
@@ -116,13 +119,13 @@ class Shift(Asked):
                 "severity",
                 "accuracy (%)",
                 f"{kind[0].upper()}{kind[1:]}{self.titled}",
-                "Severity 0 are the test images as they are.",
+                "Severity 0 is the unchanged test images.",
             )
             for kind, by_run in found["accuracy"].items()
         ]
         runs = list(next(iter(found["accuracy"].values())))
         clean = next(iter(found["accuracy"].values()))
-        rows: list[Any] = [["as they are", *(clean[name][0] for name in runs)]]
+        rows: list[Any] = [["unchanged", *(clean[name][0] for name in runs)]]
         rows += [[kind, *(by_run[name][-1] for name in runs)] for kind, by_run in found["accuracy"].items()]
         caption = (
             f"Accuracy on test images shifted at the highest severity{self.titled}. {found['silent']} of "
@@ -132,7 +135,7 @@ class Shift(Asked):
 
 
 def _predicted(run: Opened, x: np.ndarray, name: str) -> Any:
-    """The average at inputs that nobody asks for again, so that nothing is kept of it."""
+    """The average at inputs that are needed once, so predictions are not stored."""
     every = -(-len(run.draws) * run.draws.chains // MOST_DRAWS)
     draws = run.draws.select(draws=slice(None, None, every))
     predictive = predict(run.network, run.likelihood, draws, x)

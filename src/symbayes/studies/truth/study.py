@@ -1,7 +1,7 @@
 """The questions of *What are Bayesian neural network posteriors really like?* (Izmailov et al. 2021).
 
-The paper answers them with 512 TPUs; here they are asked of posteriors that one machine can draw from: an MLP
-on digits (quick), and an MLP and LeNet on MNIST and Fashion-MNIST (gpu).
+The paper answers them with 512 TPUs; this study asks them about posteriors that one machine can draw from:
+an MLP on digits (quick), and an MLP and LeNet on MNIST and Fashion-MNIST (gpu).
 
 Reference: Izmailov, Vikram, Hoffman & Wilson (2021), What are Bayesian neural network posteriors really like?
 """
@@ -73,12 +73,12 @@ class Truth(Study):
         lowest, reached = [name == "hmc" for name in best], [_reaches(rows) for rows in tables]
         return (
             f"HMC {_share(lowest, 'does')} predict better than all other methods, and one of them "
-            f"{_share(reached, 'does')} come as close to it as one half of its own chains to the other."
+            f"{_share(reached, 'does')} come as close to it as one half of the HMC chains to the other half."
         )
 
 
 def _share(answers: Sequence[bool], verb: str) -> str:
-    """Whether something holds: a verb for one posterior, and on how many it does for several."""
+    """Whether something holds, in words: for one posterior, or the number of posteriors for several."""
     if not answers:
         return f"{verb} (not asked yet)"
     if len(answers) == 1:

@@ -1,4 +1,4 @@
-"""Whether a posterior colder than one predicts better."""
+"""Whether a posterior at a temperature below one predicts better."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from symbayes.studies.part import Found
 from symbayes.studies.truth.case import Asked, gap, scores
 
 STANDARD_ERRORS = 2.0
-"""A difference in loss counts from so many of its standard errors."""
+"""A difference in loss counts if it is larger than this many standard errors."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Temperature(Asked):
             return f"{told}: there is no cold-posterior effect."
         clear = -rows[best]["difference"] > STANDARD_ERRORS * rows[best]["error"]
         if not clear:
-            return f"{told}, a difference within its error: there is no clear cold-posterior effect."
+            return f"{told}, within two standard errors: there is no clear cold-posterior effect."
         effect = "cold-posterior" if float(best) < 1 else "warm-posterior"
         return f"{told}, by more than two standard errors: there is a {effect} effect."
 
@@ -84,15 +84,15 @@ class Temperature(Asked):
                 "temperature",
                 "loss (nats)",
                 f"Loss against temperature{self.titled}{self._augmented}",
-                "One is the Bayes posterior; a minimum to its left is a cold-posterior effect.",
+                "Temperature 1 is the Bayes posterior. A minimum to its left is a cold-posterior effect.",
                 log_x=True,
             ),
             Table(
                 ["temperature", *columns],
                 table,
-                f"Temperature of prior and likelihood together{self.titled}{self._augmented}; the "
-                "difference in loss is to "
-                "temperature one, with its standard error over test examples.",
+                f"Temperature of prior and likelihood together{self.titled}{self._augmented}. The "
+                "difference in "
+                "loss is to temperature one, with its standard error over test examples.",
                 columns,
                 best={"accuracy": "higher", "NLL": "lower", "ECE": "lower"},
             ),
@@ -101,7 +101,7 @@ class Temperature(Asked):
 
 @dataclass(frozen=True)
 class AugmentedTemperature(Temperature):
-    """The same with augmented images: K fixed copies of each, whose log likelihoods count 1/K."""
+    """The same with augmented images: K fixed copies of each, whose log likelihoods have the weight 1/K."""
 
     question: ClassVar[str] = "Does data augmentation make a cold posterior better?"
     published: ClassVar[str] = (
@@ -110,7 +110,7 @@ class AugmentedTemperature(Temperature):
     )
 
     def _method(self, temperature: float) -> HMC:
-        """Shorter, since copies are made anew for every gradient."""
+        """A shorter run, since copies are made anew for every gradient."""
         method = super()._method(temperature)
         few = {"burn_in": 20, "draws": 30, "chains": 2}
         return replace(method, **{name: min(most, getattr(method, name)) for name, most in few.items()})

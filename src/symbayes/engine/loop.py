@@ -14,6 +14,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from symbayes.engine import orders
 from symbayes.engine.phase import Left, Phase, Tick
 from symbayes.engine.plan import UNITS, Work
 from symbayes.posterior import Posterior
@@ -268,7 +269,7 @@ class _Units:
         """The order of the examples in this unit, another one for every chain."""
         if self.phase.batch is None:
             return None
-        return jax.vmap(lambda key: jax.random.permutation(key, self.posterior.size))(keys)
+        return jax.vmap(lambda key: orders.order(key, self.posterior.size))(keys)
 
     def _closed(self, keys: jax.Array, tick: Tick, chain: Any, shared: Any, flight: Any) -> Any:
         """The chains after the unit, what was learnt, and statistics; on the way, nothing of it."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         join,
         make_mesh,
         run,
+        use_cores,
     )
     from symbayes.engine import open_run as open  # as in symbayes.open(folder)
     from symbayes.methods import (
@@ -112,6 +113,7 @@ __getattr__, __dir__ = lazily(
         "run": "symbayes.engine:run",
         "symmetry": "symbayes.symmetry",
         "trees": "symbayes.trees",
+        "use_cores": "symbayes.engine:use_cores",
     },
 )
 
@@ -169,4 +171,5 @@ __all__ = [
     "run",
     "symmetry",
     "trees",
+    "use_cores",
 ]

@@ -86,3 +86,48 @@ def test_devices_do_not_change_the_draws(tiny, tmp_path):
     for name, array in trees.flatten(alone.variables).items():
         np.testing.assert_allclose(trees.flatten(spread.variables)[name], array, rtol=1e-3, atol=1e-4)
     assert sb.Run(tmp_path / "run").config["devices"][1] == 8
+
+
+@pytest.fixture
+def cores(monkeypatch):
+    """As if JAX had been told to make its devices one for each core."""
+    monkeypatch.setattr(placement, "_several_asked_for", lambda: True)
+
+
+@given(chains=st.integers(1, 40))
+def test_chains_go_over_as_many_cores_as_divide_them(tiny, chains):
+    with pytest.MonkeyPatch.context() as patch:
+        assert placement.over_cores(tiny, chains) is None, "nobody asked for it"
+        patch.setattr(placement, "_several_asked_for", lambda: True)
+        mesh = placement.over_cores(tiny, chains)
+    found = 1 if mesh is None else mesh.size
+    assert found == max(n for n in range(1, 9) if chains % n == 0)
+    assert mesh is None or dict(mesh.shape) == {"chain": found, "data": 1}
+
+
+def test_copies_of_large_data_are_few(tiny, cores, monkeypatch):
+    size = sum(leaf.nbytes for leaf in jax.tree.leaves(tiny.chunks))
+    monkeypatch.setattr(placement, "COPIES", 3 * size)
+    mesh = placement.over_cores(tiny, 4)
+    assert mesh is not None
+    assert mesh.size == 2
+    monkeypatch.setattr(placement, "COPIES", size - 1)
+    assert placement.over_cores(tiny, 4) is None
+
+
+def test_a_run_on_cores_has_the_draws_of_one_device(tiny, monkeypatch):
+    one = run(HMC, tiny)
+    monkeypatch.setattr(placement, "_several_asked_for", lambda: True)
+    several = run(HMC, tiny)
+    assert one.origin is not None
+    assert several.origin is not None
+    assert (one.origin.config["devices"][1], several.origin.config["devices"][1]) == (1, 2)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-4), one.variables, several.variables)
+
+
+def test_cores_are_chosen_before_anything_is_computed():
+    placement.use_cores(8)  # as it is
+    with pytest.raises(ValueError, match="use_cores comes too late"):
+        placement.use_cores(3)
+    with pytest.raises(ValueError, match="cores must be a whole number of at least 1, not 0"):
+        placement.use_cores(0)

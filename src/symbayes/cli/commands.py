@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Union
 
 from symbayes.cli.compiled import FAILED, forget_compiled, keep_compiled
+from symbayes.cli.cores import use_all_cores
 from symbayes.version import __version__
 
 DESCRIPTION = """Draw from neural-network posteriors, and measure what is drawn.
@@ -137,6 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"symbayes {__version__}")
         return 0
     keep_compiled()
+    use_all_cores(arguments)
     sys.path.insert(0, os.getcwd())  # networks of the user's own are imported from here
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning

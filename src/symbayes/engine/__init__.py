@@ -8,7 +8,7 @@ from symbayes.engine.method import Method, method
 from symbayes.engine.observers import Moments, Observer, Predictions
 from symbayes.engine.opened import Opened, Source, open_run
 from symbayes.engine.phase import Left, Phase, Position, Tick, phase, static
-from symbayes.engine.placement import make_mesh
+from symbayes.engine.placement import make_mesh, use_cores
 from symbayes.engine.run import Stopped, run
 
 __all__ = [
@@ -34,4 +34,5 @@ __all__ = [
     "phase",
     "run",
     "static",
+    "use_cores",
 ]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import jax
 
 from symbayes import trees
+from symbayes.engine import placement
 from symbayes.engine.job import Job
 from symbayes.engine.loop import State
 from symbayes.engine.method import Method, kept_draws, phase_cost
@@ -43,8 +44,11 @@ def estimate(method: Method, posterior: Posterior, block_steps: int | None = Non
 
     What is compiled for that serves the run too.
     """
+    mesh = placement.over_cores(posterior, method.chains)
+    posterior = posterior if mesh is None else placement.place_posterior(posterior, mesh)
     method = method.resolve(posterior)
-    job = Job(method, posterior, Start(posterior, 0, method.chains), block_steps=block_steps)
+    start = Start(posterior, 0, method.chains)
+    job = Job(method, posterior, start, mesh=mesh, block_steps=block_steps)
     left, seconds, gradients, known = job.start.left, 0.0, 0.0, {}
     for number, phase in enumerate(job.phases):
         if phase.units:

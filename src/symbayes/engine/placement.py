@@ -16,12 +16,16 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from symbayes.cores import available_cores
 from symbayes.engine.crew import local
 from symbayes.engine.loop import State
 from symbayes.posterior import Posterior
-from symbayes.specs import require
+from symbayes.specs import require, require_counts
 
 AXES = ("chain", "data")
+
+COPIES = 2**30
+"""Bytes that the examples may take on the cores of a CPU together, each of which has a copy."""
 
 
 def make_mesh(chains: int, devices: Sequence[object] | None = None, data: int | None = None) -> Mesh:
@@ -34,6 +38,37 @@ def make_mesh(chains: int, devices: Sequence[object] | None = None, data: int | 
         f"{len(devices)} devices cannot be laid out with {along_data} along the data axis",
     )
     return Mesh(np.asarray(devices).reshape(-1, along_data), AXES)
+
+
+def use_cores(count: int | None = None) -> None:
+    """Let runs on a CPU spread their chains over its cores, all of them or so many.
+
+    To be called before JAX computes anything: each core is then a device of its own.  Runs whose chains do
+    not divide among them use fewer.  The command line does this by itself.
+    """
+    require_counts(cores=1 if count is None else count)
+    cores = available_cores() if count is None else count
+    try:
+        jax.config.update("jax_num_cpu_devices", cores)
+    except RuntimeError:
+        require(
+            len(jax.devices("cpu")) == cores,
+            "use_cores comes too late: JAX has computed something already, so call it first in the program",
+        )
+
+
+def over_cores(posterior: Posterior, chains: int) -> Mesh | None:
+    """A mesh over the CPU's devices where JAX was told to make several, as by `use_cores`; None for one."""
+    if not _several_asked_for() or posterior.mesh is not None or jax.process_count() > 1:
+        return None
+    size = sum(leaf.nbytes for leaf in jax.tree.leaves(posterior.chunks))
+    most = min(jax.local_device_count(), max(1, COPIES // max(1, size)))
+    count = max(n for n in range(1, most + 1) if chains % n == 0)
+    return None if count == 1 else make_mesh(chains, jax.local_devices()[:count])
+
+
+def _several_asked_for() -> bool:
+    return jax.config.values["jax_num_cpu_devices"] > 1 and jax.default_backend() == "cpu"
 
 
 def place_posterior(posterior: Posterior, mesh: Mesh) -> Posterior:

@@ -64,7 +64,8 @@ def run(
             trained module begins there, and any other with fresh variables.
         observers: what follows the run; their results are in the draws' `observed`.
         keep: keep every `keep`-th draw; 0 keeps none, for runs that are only observed.
-        mesh: devices with axes ``chain`` and ``data``, from `make_mesh`; one device if not given.
+        mesh: devices with axes ``chain`` and ``data``, from `make_mesh`.  By default one device; after
+            `use_cores`, the CPU's cores among which the chains divide.
         progress: show how far the run is, in a terminal or a notebook with a bar; by default there, and
             elsewhere as a line every half minute to the logger ``symbayes``.  True prints these lines where
             nobody listens to that logger; False is silent.
@@ -85,7 +86,9 @@ def run(
         len({observer.name for observer in observers}) == len(observers), "observers need different names"
     )
     require_counts(block_steps=1 if block_steps is None else block_steps)
-    if mesh is not None:
+    if mesh is None:
+        mesh = placement.over_cores(posterior, method.chains)
+    else:
         placement.require_fits(mesh, method.chains)
     if store is not None:
         require_storable(posterior.network)

@@ -68,10 +68,8 @@ class Minibatches:
 
     def _for_many(self, function: Callable[..., Any], examples: int) -> Callable[..., Any]:
         """`function` of so many examples, under vmap of as many chains at once as is quick and fits."""
-        if self.mesh is not None and self.mesh.shape["chain"] > 1:
-            return function  # Every device has chains of its own to do.
         shape, dtype = self.chunks.x.shape[2:], self.chunks.x.dtype
-        return in_groups(function, chains_at_once(self.network, shape, dtype, examples))
+        return in_groups(function, chains_at_once(self.network, shape, dtype, examples), self.mesh)
 
     def minibatch_log_density(
         self, variables: Variables, rows: jax.Array, key: jax.Array, *, prior: bool = True

@@ -70,3 +70,18 @@ def test_gradients_of_chains_are_those_of_each(
         made, expected = (trees.ravel(tree) for tree in (trees.index(gradient, i), each[i]))
         np.testing.assert_allclose(made, expected, rtol=1e-3, atol=1e-4)
         np.testing.assert_allclose(measured[i], terms[i], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(("data", "at_once"), [(1, 1), (1, 2), (1, 9), (2, 1)])
+def test_every_device_of_a_mesh_has_groups_of_its_own(data: int, at_once: int) -> None:
+    """Three chains on each of two devices: no chain is sent to the other one."""
+    mesh = sb.make_mesh(6, jax.devices()[: 2 * data], data=data)
+    a, b = (jax.random.normal(jax.random.key(n), (6, 4, 4)) for n in range(2))
+    spread = jax.device_put(b, jax.NamedSharding(mesh, jax.P("chain")))
+    # The matrix that all chains share is no argument of their own.
+    program = jax.jit(jax.vmap(in_groups(lambda a, b: jnp.sin(a @ b), at_once, mesh), (None, 0)))
+    compiled = program.lower(a[0], spread).compile().as_text()
+    assert compiled
+    for word in ("all-gather", "all-to-all", "collective-permute", "all-reduce"):
+        assert word not in compiled
+    np.testing.assert_allclose(program(a[0], spread), np.sin(a[0] @ b), rtol=1e-5)

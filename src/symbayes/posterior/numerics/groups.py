@@ -13,6 +13,7 @@ from typing import Any
 
 import jax
 from jax.custom_batching import custom_vmap
+from jax.sharding import Mesh, PartitionSpec
 
 from symbayes.networks import Network
 from symbayes.networks.traced import equations, traced
@@ -29,11 +30,13 @@ def chains_at_once(network: Network, example_shape: tuple[int, ...], dtype: Any,
     return fitting_chains(network, example_shape, dtype, examples)
 
 
-def in_groups(function: Callable[..., Any], at_once: int) -> Callable[..., Any]:
-    """`function`, which under vmap is computed for at most `at_once` at the same time.
+def in_groups(function: Callable[..., Any], at_once: int, mesh: Mesh | None = None) -> Callable[..., Any]:
+    """`function`, which under vmap is computed for at most `at_once` at the same time on a device.
 
-    It cannot be differentiated in reverse.
+    On a mesh, chains are spread over its axis ``chain``: each device has groups of its own.  It cannot be
+    differentiated in reverse.
     """
+    devices = 1 if mesh is None else mesh.shape["chain"]
     grouped = custom_vmap(function)
 
     @grouped.def_vmap
@@ -47,11 +50,23 @@ def in_groups(function: Callable[..., Any], at_once: int) -> Callable[..., Any]:
             return function(*jax.tree.unflatten(structure, filled))
 
         own = [leaf for leaf, flag in zip(leaves, flags, strict=True) if flag]
-        width = math.ceil(size / math.ceil(size / at_once))
-        if width == size:
+        each = size // devices if size % devices == 0 else size
+        width = math.ceil(each / math.ceil(each / at_once))
+        if width == each:
             made = jax.vmap(one)(own)
         else:
-            made = jax.lax.map(one, own, batch_size=width if width > 1 else None)
+            mapped = functools.partial(jax.lax.map, one, batch_size=width if width > 1 else None)
+            made = (mapped if each == size else _on_each(mapped, mesh))(own)
         return made, jax.tree.map(lambda _: True, made)
 
     return grouped
+
+
+def _on_each(function: Callable[..., Any], mesh: Mesh | None) -> Callable[..., Any]:
+    """`function` as every device along the axis ``chain`` does it for its own chains."""
+    spec = PartitionSpec("chain")
+    return jax.jit(
+        jax.shard_map(
+            function, mesh=mesh, in_specs=spec, out_specs=spec, axis_names={"chain"}, check_vma=False
+        )
+    )

@@ -54,6 +54,10 @@ os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "0")
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+# There is a worker for every processor.  Threads of its own would wait for work in a loop, and take from the
+# others a fifth of their time.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # Nothing that is imported is garbage; see `pytest_collection_finish`.
 gc.disable()
 

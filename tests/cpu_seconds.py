@@ -79,11 +79,10 @@ class Summary:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         for name, value in report.user_properties:
             if name == "cost":
-                test = report.nodeid.split("@")[0]  # without the group of the worker
-                self.tests[test] += Cost(**value)
+                self.tests[report.nodeid] += Cost(**value)
                 if self.into:
                     with open(self.into, "a") as file:
-                        print(json.dumps({"test": test, **value}), file=file)
+                        print(json.dumps({"test": report.nodeid, **value}), file=file)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         folders: dict[str, Cost] = defaultdict(Cost)

@@ -26,14 +26,18 @@ from symbayes.posterior.numerics import bands, quick_convolutions
 def test_a_band_is_the_convolution(size, window, strides, padding, columns, seed) -> None:
     """For every number of output columns in a product."""
     rng = np.random.default_rng(seed)
-    x = jnp.asarray(rng.normal(size=(2, *size, 3)), jnp.float32)
-    kernel = jnp.asarray(rng.normal(size=(*window, 3, 5)), jnp.float32)
-    expected = lax.conv_general_dilated(
-        x, kernel, strides, padding, dimension_numbers=("NHWC", "HWIO", "NHWC")
-    )
+    x = rng.normal(size=(2, *size, 3)).astype(np.float32)
+    kernel = rng.normal(size=(*window, 3, 5)).astype(np.float32)
+
+    @jax.jit
+    def both(x: jax.Array, kernel: jax.Array) -> tuple[jax.Array, jax.Array]:
+        numbers = ("NHWC", "HWIO", "NHWC")
+        expected = lax.conv_general_dilated(x, kernel, strides, padding, dimension_numbers=numbers)
+        return bands.banded(x, kernel, strides, padding), expected
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bands, "COLUMNS", columns)
-        made = bands.banded(x, kernel, strides, padding)
+        made, expected = both(x, kernel)
     np.testing.assert_allclose(made, expected, rtol=1e-4, atol=1e-5)
 
 

@@ -20,8 +20,8 @@ def pair(a: Any, b: Any) -> Any:
 @pytest.mark.parametrize("at_once", [1, 2, 3, 5, 9])
 def test_groups_give_what_each_gives_alone(at_once: int) -> None:
     rng = np.random.default_rng(at_once)
-    a = {"x": jnp.asarray(rng.normal(size=(5, 3, 3))), "y": jnp.asarray(rng.normal(size=3))}
-    b = jnp.asarray(rng.normal(size=(5, 3)))
+    a = {"x": rng.normal(size=(5, 3, 3)).astype(np.float32), "y": rng.normal(size=3).astype(np.float32)}
+    b = rng.normal(size=(5, 3)).astype(np.float32)
     axes = ({"x": 0, "y": None}, 0)
     together = jax.jit(jax.vmap(in_groups(pair, at_once), axes))(a, b)
     expected = [pair({"x": a["x"][i], "y": a["y"]}, b[i]) for i in range(5)]
@@ -57,9 +57,9 @@ def test_gradients_of_chains_are_those_of_each(
     posterior = sb.Posterior(
         network, sb.likelihoods.Categorical(), sb.priors.Normal(0.5), digits.train[:40], chunk=25
     )
-    chains = jax.vmap(posterior.init)(jax.random.split(jax.random.key(3), 3))
-    each = [jax.grad(posterior.log_density)(trees.index(chains, i))["params"] for i in range(3)]
-    terms = [posterior.likelihood_terms(trees.index(chains, i)) for i in range(3)]
+    chains = jax.jit(jax.vmap(posterior.init))(jax.random.split(jax.random.key(3), 3))
+    alone = jax.jit(lambda v: (jax.grad(posterior.log_density)(v)["params"], posterior.likelihood_terms(v)))
+    each, terms = zip(*(alone(trees.index(chains, i)) for i in range(3)), strict=True)
     monkeypatch.setattr(memory, "CPU_BUDGET", 25 * memory.working_bytes(network, (8, 8, 1), np.float32) / 2)
     chains_at_once.cache_clear()
     assert chains_at_once(network, (8, 8, 1), np.dtype(np.float32), 25) == (2 if channels[0] < 9 else 1)

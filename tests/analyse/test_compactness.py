@@ -98,7 +98,7 @@ def test_networks_of_many_bits_are_the_draws(
     nearest = [int(np.argmin(np.abs(whole - one).max(axis=1))) for one in near]
     assert sorted(nearest) == list(range(8))
     assert np.abs(whole[nearest] - near).mean() < 0.02 * whole.std()
-    with pytest.raises(ValueError, match="9 networks are to be kept, and there are 8 draws"):
+    with pytest.raises(ValueError, match="9 networks cannot be chosen from 8 draws"):
         few_bits(hmc, fit, x, 2.0, 9)
 
 

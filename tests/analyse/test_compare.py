@@ -112,7 +112,7 @@ def test_the_page_shades_what_is_better_and_says_which_way(
     assert table.caption == "On 360 examples. Agreement and TV are with hmc."
     assert table.notes["Brier"].startswith("squared distance of probabilities")
     assert list(table.notes) == [*comparison.columns, "ceiling", "±", "–"]
-    assert table.notes["–"] == "not told: how close hmc is to itself"
+    assert table.notes["–"] == "no number: hmc is not compared with itself"
     words = good(comparison.told)
     assert words == "high accuracy and agreement and low NLL, Brier, ECE and TV"
     assert (
@@ -132,9 +132,11 @@ def test_a_note_stands_once_and_what_is_missing_is_explained() -> None:
     assert len(found.columns) == 7
     table = comparison_table(found)
     assert list(table.notes) == [*names, "ceiling", "–"]
-    why = "how close several is to itself; what takes several draws, of a run that predicts with one"
+    why = (
+        "several is not compared with itself; the metric takes several draws and the run predicts with one"
+    )
     assert found.untold == why
-    assert f"A – is not told: {why}." in found.caption
+    assert f"A – means that there is no number: {why}." in found.caption
     assert good(found.told) == "high AUROC and low NLL and TV"
     alone = compare_predictives({"several": several}, "several", np.arange(5) % 3, metrics=["NLL"])
     assert alone.untold == ""

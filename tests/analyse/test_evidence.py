@@ -110,9 +110,9 @@ def test_what_is_no_ladder_is_refused(top: sb.Draws, linear, waves):
         climb(sb.run(method, both))
     with pytest.raises(ValueError, match="same training data"):
         models({"a": top, "b": waves[0]})
-    with pytest.raises(ValueError, match="one prior and one dataset"):
+    with pytest.raises(ValueError, match="the same prior and the same dataset"):
         along([top, waves[0]])
-    with pytest.raises(ValueError, match="tells copies of a network apart"):
+    with pytest.raises(ValueError, match="not the same for all copies of a network"):
         log_copies(dataclasses.replace(sb.open(waves[0]), prior=Uneven(1.0)))
 
 

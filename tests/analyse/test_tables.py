@@ -167,7 +167,7 @@ def test_what_cannot_be_judged_is_refused(runs: dict[str, Path], digits: sb.data
         sb.compare(runs, on=digits.test, recalibrate="temperature")
     with pytest.raises(ValueError, match="no recalibration is called 'platt'"):
         sb.compare(runs, on=digits, recalibrate="platt")
-    with pytest.raises(ValueError, match=r"a shift is written .* not 'fog:9'"):
+    with pytest.raises(ValueError, match=r"write a shift as .* not 'fog:9'"):
         sb.compare(runs, on=digits, shift="fog:9")
     with pytest.raises(ValueError, match="APS-size needs validation examples"):
         sb.compare(runs, on=digits.test, metrics=["APS-size"])

@@ -1,4 +1,4 @@
-"""What is learnt from runs: how they compare, whether they have mixed, what symmetries hide."""
+"""Analysis of runs: how they compare, whether their chains have mixed, and the effect of symmetries."""
 
 from symbayes.analyse.aligned import AlignedRun, align_run
 from symbayes.analyse.barriers import Barriers, barriers

@@ -1,7 +1,7 @@
-"""From a run to its aligned twin: draws that differ by symmetries alone, in memory or as a run of their own.
+"""Align a run: move its draws by symmetries of the network, in memory or into a run of their own.
 
-Draws are walked block by block, so that they may be larger than memory; what is kept of all of them is one
-element of the group each.
+Draws are read block by block, so that they may be larger than memory; only one element of the group for each
+draw is kept in memory.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ Source = str | Path | Run | Draws | Opened
 @briefly
 @dataclass(frozen=True, eq=False)
 class AlignedRun:
-    """The aligned draws, and how they came there.
+    """The aligned draws, and how they were aligned.
 
     Attributes:
-        run: opened; its draws are the aligned ones.
-        group: the symmetries that were divided out.
+        run: the opened run, with the aligned draws.
+        group: the symmetries that were removed.
         alignment: the element that moved each draw, with the null control.
     """
 
@@ -70,18 +70,18 @@ def align_run(
     seed: int = 0,
     progress: Progress = unwatched,
 ) -> AlignedRun:
-    """Align the draws of a run, and as many draws of its prior as a control.
+    """Align the draws of a run and, as a control, the same number of draws of its prior.
 
     Args:
         source: the folder of a run, or draws in memory as `run` gave them.
-        out: the folder for the aligned run.  One that holds a run is not overwritten; one that was begun by
-            the same call and stopped is finished.  Without it nothing is written: aligned draws of draws in
-            memory are in memory, and those of a folder are moved when they are read.
+        out: the folder for the aligned run.  A folder that holds a run is not overwritten; one that the same
+            call began and did not finish is finished.  Without a folder nothing is written: draws in memory
+            are aligned in memory, and draws in a folder are moved when they are read.
         to: ``"joint"``, or a run of the same network: its mean if it is aligned, else its last draw.
-        by: what is compared; `symmetry.Weights()` unless given.
-        restarts: how many starts are tried; the best is kept.
-        seed: of the restarts.
-        progress: is told what is being done.
+        by: the criterion by which draws are matched, by default `symmetry.Weights()`.
+        restarts: number of starting points; the best result is kept.
+        seed: seed of the restarts.
+        progress: receives short messages about progress.
     """
     run = open_run(source)
     require(movable(run.group), f"the network of {_name(run)} has no symmetries: there is nothing to align")
@@ -105,7 +105,7 @@ def align_run(
 
 
 def movable(group: Symmetry) -> bool:
-    """Whether anything moves."""
+    """Whether the group has any symmetry."""
     return bool(group.permutations or group.signs or group.scales)
 
 
@@ -114,7 +114,7 @@ def _name(run: Opened) -> str:
 
 
 def _configuration(run: Opened, to: Source, by: Criterion, restarts: int, seed: int) -> dict[str, Any]:
-    """That of the source, with what was done to its draws."""
+    """The configuration of the source, with a record of the alignment."""
     kept = {key: value for key, value in run.config.items() if key not in ("created", "observers")}
     size = run.draws.draws_within(BLOCK_BYTES)
     blocks = sum(-(-segment.draws // size) for segment in run.draws.segments)

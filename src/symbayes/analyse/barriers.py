@@ -1,4 +1,4 @@
-"""Loss, accuracy and the order of units in straight lines between networks of independent chains."""
+"""Loss, accuracy and the order of units along straight lines between networks of independent chains."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from symbayes.engine import Opened
 PARTS = ("train", "test")
 
 WAYPOINTS = 6
-"""Places on a line at which the order of the units is looked at."""
+"""The number of places on a line at which the order of the units is measured."""
 
 
 @briefly
@@ -28,8 +28,8 @@ WAYPOINTS = 6
 class Barriers:
     """Means over pairs of networks at the places `t`, by part of the data and by form of the networks.
 
-    `accuracy` is empty for regression.  `swaps` are the transpositions that lead from the order of the first
-    network to that of the network at each of the `waypoints`, by form.
+    `accuracy` is empty for regression.  `swaps` are, by form, the numbers of transpositions between the order
+    of units in the first network and that in the network at each of the `waypoints`.
     """
 
     t: np.ndarray
@@ -39,7 +39,7 @@ class Barriers:
     waypoints: np.ndarray
     swaps: Mapping[str, np.ndarray]
     recomputed: int = 0
-    """On how many training examples statistics of normalisers were computed again."""
+    """The number of training examples on which statistics of normalisers were computed again."""
 
     def barrier(self, part: str, form: str) -> float:
         """The barrier of the mean loss, in nats per example."""
@@ -59,7 +59,7 @@ def barriers(
     steps: int,
     statistics: Statistics = "recompute",
 ) -> Barriers:
-    """Between the last draws of the first chains: as drawn, aligned with all others, and as a pair.
+    """The barriers between the last draws of the first chains: raw, aligned jointly, and aligned as a pair.
 
     Statistics of normalisers are computed again on the training examples at every place, or interpolated.
     """
@@ -99,7 +99,7 @@ def _last(draws: Draws, chain: int) -> dict[str, Any]:
 
 
 def line_between(a: Any, b: Any, t: np.ndarray) -> Draws:
-    """The networks (1-t) a + t b, as one chain."""
+    """The networks ``(1-t) a + t b``, as one chain."""
 
     def mixed(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         share = t.reshape(-1, *(1 for _ in range(np.ndim(x)))).astype(np.float32)
@@ -109,6 +109,6 @@ def line_between(a: Any, b: Any, t: np.ndarray) -> Draws:
 
 
 def swaps_along(run: Opened, start: Any, line: Draws) -> np.ndarray:
-    """The transpositions between the order of a network and those of the networks on a line."""
+    """The numbers of transpositions between the order of units in a network and in the networks on a line."""
     elements = symmetry.align(trees.index(line.variables, 0), run.group, to=start).elements
     return np.asarray(symmetry.transpositions(elements)["total"], np.float64)

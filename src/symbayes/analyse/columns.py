@@ -1,4 +1,4 @@
-"""The columns of a comparison: each metric at each place where it is told, and which number is best."""
+"""The columns of a comparison: each metric at each set of inputs, and which number is best."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Told = dict[str, tuple[float, np.ndarray | None]]
 
 @dataclass(frozen=True)
 class Column:
-    """A metric, told at one place: the test inputs, these shifted, or one of the sets from elsewhere."""
+    """A metric at one set of inputs: the test inputs, shifted test inputs, or out-of-distribution inputs."""
 
     metric: Metric
     shifted: str | None = None
@@ -29,17 +29,17 @@ class Column:
 
     @property
     def headed(self) -> Metric:
-        """The metric under the name that heads the column."""
+        """The metric, with the name that is shown at the head of the column."""
         where = self.shifted or self.ood
         return self.metric if where is None else replace(self.metric, name=f"{self.metric.name} ({where})")
 
     def predictive(self, judged: Judged) -> Predictive:
-        """What is told of, but for inputs from elsewhere."""
+        """The predictive that is measured, except for out-of-distribution inputs."""
         return judged.test if self.shifted is None else judged.shifted[self.shifted]
 
 
 def rows_of(target: Judged, reference: bool, ood: bool, metrics: Sequence[str] | None) -> tuple[Metric, ...]:
-    """The rows of these names, or the usual ones for what is at hand."""
+    """The metrics with these names, or the usual ones for the data that are given."""
     there: dict[Need, bool] = {
         "targets": True,
         "reference": reference,
@@ -51,7 +51,10 @@ def rows_of(target: Judged, reference: bool, ood: bool, metrics: Sequence[str] |
 
 
 def columns_of(rows: Sequence[Metric], shifted: Collection[str], ood: Collection[str]) -> list[Column]:
-    """Every metric at every place where it can be told; a single set from elsewhere needs no name."""
+    """Every metric at every set of inputs where it is defined.
+
+    A single set of out-of-distribution inputs is not named in the heads of the columns.
+    """
     plain = [Column(row) for row in rows if "ood" not in row.needs]
     names = [None] if len(ood) < 2 else list(ood)
     foreign = [Column(row, ood=name) for name in names for row in rows if "ood" in row.needs]
@@ -60,7 +63,7 @@ def columns_of(rows: Sequence[Metric], shifted: Collection[str], ood: Collection
 
 
 def close_to_reference(rows: Sequence[Metric]) -> list[Column]:
-    """What the ceiling is told of."""
+    """The columns for which the ceiling is computed."""
     return [Column(row) for row in rows if row.needs == ("reference",)]
 
 
@@ -74,7 +77,7 @@ def table(
     notes: Sequence[str],
     intervals: bool,
 ) -> Comparison:
-    """The comparison of runs of which these numbers were found; the ceiling has none where it is empty."""
+    """The comparison of runs with these numbers; it has no row for the ceiling where `ceiling` is empty."""
     rows = dict(found) | ({f"{CEILING_ROW}half of {reference}": ceiling} if ceiling else {})
     values = {name: {column: value for column, (value, _) in row.items()} for name, row in rows.items()}
     margins = {
@@ -88,7 +91,7 @@ def table(
 
 
 def _best(columns: Sequence[Column], found: Mapping[str, Told]) -> dict[str, tuple[str, ...]]:
-    """Of each column the run with the best number, and those that are not told from it."""
+    """For each column, the run with the best number and those not significantly different from it."""
     best = {}
     for metric in (column.headed for column in columns):
         runs = [run for run, told in found.items() if metric.name in told]
@@ -108,7 +111,7 @@ def _best(columns: Sequence[Column], found: Mapping[str, Told]) -> dict[str, tup
 
 
 def _loss(metric: Metric, value: Any) -> Any:
-    """What is smaller where the metric is better."""
+    """A number that is smaller where the metric is better."""
     if value is None:
         return None
     if isinstance(metric.better, str):

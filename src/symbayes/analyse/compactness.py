@@ -1,9 +1,9 @@
-"""What a Gaussian over weights is worth, fitted to some draws and judged by others.
+"""How well a Gaussian over weights predicts when it is fitted to some draws and compared with others.
 
-Everything compact is made from one part of the draws and compared with the predictive of the rest, which
-it has not seen.  The ceiling is the predictive of all draws of the first part.  Beside the Gaussians stand
-what they must beat at the same number of bits: some stored draws, and the mean network; and, if asked for,
-networks in few bits (`few_bits.py`), of which so far no Gaussian has been better.
+Every compact posterior is made from one part of the draws and compared with the predictive of the rest, which
+was not used to make it.  The ceiling is the predictive of all draws of the first part.  The Gaussians are
+compared with simpler forms that take a similar number of bits: some stored draws, and the mean network.  On
+request they are also compared with networks in few bits (`few_bits.py`); so far no Gaussian has been better.
 """
 
 from __future__ import annotations
@@ -38,23 +38,23 @@ from symbayes.specs import require
 RANKS = (0, 4, 32, 1024)
 STORED = (1, 2, 3, 5, 10, 20, 50)
 FLOAT = 32
-"""Bits of a number that is not rounded."""
+"""The bits of a number that is not rounded."""
 
 
 Predict = Callable[[Any], Predictive]
-"""What is predicted at some inputs."""
+"""Gives the predictive at some inputs."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One compact posterior and how good it is.
+    """One compact posterior and its scores.
 
     Attributes:
         family: mean network, Gaussian, stored draws, few bits or ceiling.
-        form: of the draws it was made from, raw or aligned; empty where it makes no difference.
-        size: the rank of a Gaussian, the number of draws.
-        bits: that it stores.
-        scores: by the names of the metrics.
+        form: the form of the draws that it was made from, raw or aligned; empty where it makes no difference.
+        size: the rank of a Gaussian, or the number of draws or networks.
+        bits: the number of bits that it stores.
+        scores: its scores, by the names of the metrics.
     """
 
     family: str

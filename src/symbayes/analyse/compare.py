@@ -1,7 +1,7 @@
-"""Runs side by side: accuracy and calibration of each, and how closely each agrees with a reference.
+"""Compare runs: the accuracy and calibration of each, and how closely each agrees with a reference.
 
-Beside every agreement stands the ceiling: one half of the reference's draws against the other half,
-split by chains where there are several.
+The ceiling of an agreement is that of one half of the reference's draws with the other half, split by chains
+where there are several.
 """
 
 from __future__ import annotations
@@ -49,15 +49,16 @@ def compare(
     Args:
         runs: folders, or draws in memory as `run` gave them, by name; or a list of them, or a single one.
         reference: the name of the run with which the others are compared; by default the first.
-        on: the examples; or a dataset, whose test part they are and whose targets' units are used.
+        on: the examples; or a dataset, of which the test part and the units of the targets are used.
         scaling: the dataset's `target_scaling` where its targets are standardised.
         metrics: names of rows of `evaluate.METRICS`; by default those that are usual for the kind of target.
         ood: out-of-distribution inputs, for the metrics that need them; or several sets of them by name.
-        shift: names of shifts of images, as fog or fog:5 with its severity: scores are told under each too.
+        shift: names of shifts of images, such as fog, or fog:5 with its severity; scores are also computed
+            on test images under each shift.
         validation: examples for recalibration and conformal metrics; by default the dataset's own part.
         recalibrate: temperature, vector, dirichlet or isotonic, fitted for each run on validation examples.
-        intervals: whether to tell how sure numbers are, by resampling the test examples.
-        batch: how many examples to predict at once; by default all, or as many as fit in memory.
+        intervals: whether to compute 95% intervals, by resampling the test examples.
+        batch: number of examples to predict at once; by default all, or as many as fit in memory.
     """
     opened = opened_by_name(runs)
     require(len(opened) > 0, "a comparison is of at least one run")
@@ -88,7 +89,7 @@ def _parts(on: Any) -> tuple[str, ...]:
 
 
 def opened_by_name(runs: Mapping[str, Source] | Sequence[Source] | Source) -> dict[str, Opened]:
-    """Runs opened, by the names given, or else by those of their folders, or of their methods."""
+    """The opened runs, by the given names, or else by the names of their folders or methods."""
     if isinstance(runs, str | Path | Run | Draws | Opened):
         runs = [runs]
     if isinstance(runs, Mapping):
@@ -112,7 +113,7 @@ def compare_predictives(
     intervals: bool = True,
     tell: Tell = silent,
 ) -> Comparison:
-    """The same from predictives that are at hand, at the test inputs or at all places."""
+    """The same from given predictives, at the test inputs or at all places."""
     judged = {name: one if isinstance(one, Judged) else Judged(one) for name, one in predictives.items()}
     target = judged[reference].test
     for name, one in judged.items():
@@ -170,9 +171,10 @@ def measure(
     reference: Predictive | None = None,
     ood: Predictive | None = None,
 ) -> dict[str, float]:
-    """The numbers of one predictive, in the targets' units before any `scaling`.
+    """The metrics of one predictive, in the targets' units before any `scaling`.
 
-    What cannot be told is left out: an agreement without a reference, what takes several draws of one.
+    A metric that is not defined is left out, as an agreement without a reference, or a metric of several
+    draws for a predictive of one draw.
     """
     judged = Judged(predictive, {} if ood is None else {"elsewhere": ood}).unscaled(scaling)
     if scaling is not None:

@@ -1,4 +1,4 @@
-"""The table of a comparison: what it says, and how it is shown in a terminal and a notebook."""
+"""The table of a comparison: its numbers, and how it is shown in a terminal and a notebook."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ CEILING_ROW = "ceiling: "
 
 @dataclass(frozen=True)
 class Comparison:
-    """One row of numbers per run, and the ceiling; `print` shows the table, `save` writes it.
+    """A table with a row of numbers for each run and one for the ceiling; `print` shows it, `save` writes it.
 
     Attributes:
         rows: by run, the numbers by the names of the metrics.
-        metrics: what is told of the runs, in the order of the columns.
+        metrics: the metrics, in the order of the columns.
         reference: the run with which the others are compared.
-        examples: how many the runs were tried on.
-        positions: how many positions each of them has, by axis.
+        examples: the number of test examples.
+        positions: the number of positions of each example, by axis.
         margins: by run, half of the 95% interval of each number over test examples; nan if not known.
         best: by metric, the run with the best number and those not significantly different from it.
         notes: sentences for the caption.
@@ -50,7 +50,7 @@ class Comparison:
 
     @property
     def told(self) -> list[Metric]:
-        """The metrics of which at least one run has a number."""
+        """The metrics for which at least one run has a number."""
         return [metric for metric in self.metrics if any(metric.name in row for row in self.rows.values())]
 
     @property
@@ -63,7 +63,7 @@ class Comparison:
         return found if isfinite(found) else None
 
     def text(self, run: str, metric: Metric, margins: bool = True, mark: str = "*") -> str:
-        """A cell in words: the number, its margin, and a mark for the best."""
+        """The text of a cell: the number, its margin, and a mark for the best."""
         if metric.name not in self.rows[run]:
             return "–"
         words, margin = format(self.rows[run][metric.name], metric.format), self.margin(run, metric.name)
@@ -80,16 +80,16 @@ class Comparison:
                 if metric.name in row:
                     continue
                 if "reference" in metric.needs:
-                    reasons.append(f"how close {self.reference} is to itself")
+                    reasons.append(f"{self.reference} is not compared with itself")
                 elif "draws" in metric.needs:
-                    reasons.append("what takes several draws, of a run that predicts with one")
+                    reasons.append("the metric takes several draws and the run predicts with one")
                 else:
-                    reasons.append("energies, of outputs that are no logits")
+                    reasons.append("energies are defined for logits and the run has other outputs")
         return "; ".join(dict.fromkeys(reasons))
 
     @property
     def title(self) -> str:
-        """On what the runs are compared, and with which of them."""
+        """A sentence that says on which examples, and with which reference, the runs are compared."""
         places = f" with {'x'.join(map(str, self.positions))} positions each" if self.positions else ""
         text = f"On {self.examples:,} examples{places}."
         close = [metric.name for metric in self.told if "reference" in metric.needs]
@@ -102,7 +102,7 @@ class Comparison:
 
     @property
     def caption(self) -> str:
-        """The title, and what a reader of the numbers alone needs to know."""
+        """The title, with explanations of the marks and the units."""
         return self._captioned(margins=True)
 
     def _captioned(self, margins: bool) -> str:
@@ -114,7 +114,7 @@ class Comparison:
         if self.margins and margins:
             text += " ± is half of the 95% interval over test examples."
         if self.untold:
-            text += f" A – is not told: {self.untold}."
+            text += f" A – means that there is no number: {self.untold}."
         if self.best:
             text += " A * marks the best run and those not significantly different from it."
         return text
@@ -134,7 +134,10 @@ class Comparison:
     def terminal_table(
         self, turned: bool = False, margins: bool = True, metrics: Sequence[Metric] | None = None
     ) -> TerminalTable:
-        """For the terminal: a row for every run or, `turned`, a column; of some `metrics` without caption."""
+        """The table for the terminal: a row for every run or, if `turned`, a column.
+
+        With `metrics`, it has only these, and no caption.
+        """
         told = self.told if metrics is None else metrics
         cells = [["run", *(metric.name for metric in told)]]
         names = [name for name, row in self.rows.items() if any(metric.name in row for metric in told)]
@@ -152,8 +155,8 @@ class Comparison:
         return table
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[TerminalTable | str]:
-        """A narrow terminal gets no margins or, narrower still, the turned table, and where runs are many,
-        several tables below one another: no number is cut."""
+        """No number is cut in a narrow terminal: margins are left out, then the table is turned, and if that
+        is still too wide, it is split into several."""
         for margins in (True, False) if self.margins else (False,):
             wide = self.terminal_table(margins=margins)
             needed = _needed(wide, console, options)
@@ -169,7 +172,7 @@ class Comparison:
         yield self._captioned(margins=True)
 
     def _below_one_another(self, console: Console, options: ConsoleOptions) -> Iterator[TerminalTable]:
-        """Tables of as many columns as fit, one at least."""
+        """Tables with as many columns as fit, at least one."""
         some: list[Metric] = []
         for metric in self.told:
             wider = self.terminal_table(metrics=[*some, metric])
@@ -180,27 +183,27 @@ class Comparison:
         yield self.terminal_table(metrics=some)
 
     def markdown(self) -> str:
-        """As a table of Markdown, the best in bold."""
+        """The table in Markdown, with the best in bold."""
         return tables.markdown(self)
 
     def csv(self) -> str:
-        """As comma-separated values: a column for each number and one for each margin."""
+        """The table as comma-separated values: a column for each number and one for each margin."""
         return tables.csv_text(self)
 
     def latex(self) -> str:
-        """As a tabular of LaTeX, the best in bold."""
+        """The table as a tabular of LaTeX, with the best in bold."""
         return tables.latex(self)
 
     def numbers(self) -> Record:
-        """For JSON: numbers, margins, and which are best."""
+        """The numbers, the margins and the names of the best runs, for JSON."""
         return tables.numbers(self)
 
     def to_pandas(self, margins: bool = False) -> Any:
-        """As a DataFrame with a row for each run, of the numbers or of their margins."""
+        """The numbers, or their margins, as a DataFrame with a row for each run."""
         return tables.to_pandas(self, margins)
 
     def save(self, path: str | Path) -> Path:
-        """Write the table to a file whose ending says how: .md, .csv, .tex or .json; gives its path."""
+        """Write the table in the format of the file's ending (.md, .csv, .tex or .json); returns the path."""
         return tables.save(self, Path(path))
 
 
@@ -209,5 +212,5 @@ def _needed(table: TerminalTable, console: Console, options: ConsoleOptions) -> 
 
 
 def _listed(names: Sequence[str]) -> str:
-    """As a person says it: a, b and c."""
+    """The names in one phrase: a, b and c."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,7 +1,7 @@
-"""The null control of a run: as many draws of its prior, which know nothing of the data.
+"""The null control of a run: the same number of draws of its prior, which do not depend on the data.
 
-Aligning pure noise also shrinks variances and lifts means, so what alignment does to these draws is no
-evidence about the posterior.
+Alignment also shrinks variances and lifts means of pure noise, so an effect that it has on these draws too is
+no evidence about the posterior.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from symbayes.symmetry.group.stack import Stack
 def prior_draws(run: Opened, like: Draws) -> Draws:
     """As many draws of the run's prior as there are in `like`.
 
-    They are made when they are read, unless the draws are in memory.
+    They are drawn when they are read, unless `like` is in memory.
     """
     weights = run.variables["params"]
     noise = null_draws(Stack.of(like, run.group), lambda key: _sampled(run.prior, key, weights))

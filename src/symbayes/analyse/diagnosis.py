@@ -1,9 +1,9 @@
-"""A diagnosis of a run: whether its chains sample one law, what its draws are worth, and what to change.
+"""A diagnosis of a run: whether its chains sample one distribution, its effective sample size, and advice.
 
-R-hat and effective sample sizes (Vehtari et al. 2021) are taken of predictions, of weights, and of weights
-after alignment; beside the last stands the same of as many draws of the prior, since aligning pure noise
-makes chains agree too.  Each is told across all chains, and within modes: chains that began at the same
-network are compared with one another, and one that began alone with its own halves.
+R-hat and effective sample sizes (Vehtari et al. 2021) are computed for predictions, for weights, and for
+weights after alignment.  Since alignment makes chains of pure noise agree too, they are also computed for
+aligned draws of the prior.  Each is given across all chains and within modes: chains that began at the same
+network are compared with one another, and a chain that began alone is compared with itself, by its halves.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from symbayes.engine import Opened, Source, open_run
 from symbayes.specs import Record, require
 
 PREDICTED = 2**25
-"""Numbers in the predictions of all draws together; it bounds the inputs at which they are made."""
+"""The most numbers in the predictions of all draws together; it bounds the number of inputs."""
 
 
 @dataclass(frozen=True, eq=False)
 class Within(Mixing):
-    """The mixing of the chains of each mode by themselves; effective sample sizes add up over modes."""
+    """The mixing of the chains of each mode by themselves; effective sample sizes are summed over modes."""
 
     modes: np.ndarray
 
@@ -45,7 +45,7 @@ class Within(Mixing):
 
     @functools.cached_property
     def rhat(self) -> np.ndarray:
-        """Of every quantity, in every mode."""
+        """R-hat of every quantity, in every mode."""
         return self._each("rhat").ravel()
 
     @functools.cached_property
@@ -59,20 +59,20 @@ class Within(Mixing):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Diagnosis:
-    """What is found about one run.
+    """The diagnosis of one run; `print` shows the table and the verdict.
 
     Attributes:
-        chains: how many.
-        draws: of each chain.
-        modes: from how many different networks chains began.
-        across: mixing of all chains, of ``predictions``, ``weights``, ``aligned weights`` and, as a control,
-            the ``prior, aligned``; where not all draws were aligned, also of the ``weights, same draws``;
-            what does not apply is left out.
-        within: the same of the chains of each mode by themselves.
-        acceptance: mean over draws, or None.
-        divergences: draws whose trajectory diverged, or None.
-        aligned_draws: draws of each chain that were aligned.
-        inputs: at how many inputs predictions were compared.
+        chains: the number of chains.
+        draws: the number of draws of each chain.
+        modes: the number of different networks at which chains began.
+        across: the mixing of all chains, for ``predictions``, ``weights``, ``aligned weights`` and, as a
+            control, the ``prior, aligned``; where not all draws were aligned, also for the ``weights, same
+            draws``, those that were.  Entries that do not apply are left out.
+        within: the same for the chains of each mode by themselves.
+        acceptance: the mean acceptance probability over draws, or None.
+        divergences: the number of draws whose trajectory diverged, or None.
+        aligned_draws: the number of draws of each chain that were aligned.
+        inputs: the number of inputs at which predictions were compared.
     """
 
     chains: int
@@ -89,7 +89,7 @@ class Diagnosis:
     def of(
         cls, draws: Draws, values: Mapping[str, np.ndarray], aligned_draws: int = 0, inputs: int = 0
     ) -> Diagnosis:
-        """From what is compared in every space, (chain, draw, quantity)."""
+        """The diagnosis from the quantities of every space, each of shape (chain, draw, quantity)."""
         stats = draws.stats
         modes = stats["mode"][:, -1] if "mode" in stats else np.arange(draws.chains)
         within: dict[str, Mixing] = {space: Within(found, modes) for space, found in values.items()}
@@ -108,12 +108,12 @@ class Diagnosis:
 
     @property
     def mixed(self) -> bool | None:
-        """Whether the chains sample one law of functions; None where it cannot be told."""
+        """Whether the chains sample one distribution of functions; None where that is not known."""
         return self.told.mixed
 
     @functools.cached_property
     def told(self) -> Verdict:
-        """The verdict, in words and as an answer."""
+        """The verdict, as an answer and in sentences."""
         numbers = {
             name: {space: mixing.numbers() for space, mixing in found.items()}
             for name, found in (("across", self.across), ("within", self.within))
@@ -124,7 +124,7 @@ class Diagnosis:
 
     @property
     def verdict(self) -> Sequence[str]:
-        """Sentences: mixed or not, what the draws are worth, what symmetries hide, what to change."""
+        """Sentences: whether chains have mixed, effective sample size, the effect of symmetries, advice."""
         return self.told.sentences
 
     def rows(self) -> dict[str, dict[str, float]]:
@@ -178,14 +178,14 @@ def diagnose(
     bounds: Bounds | None = None,
     tell: Tell = silent,
 ) -> Diagnosis:
-    """Whether the chains of a run have mixed, in functions and in weights, and what to do if not.
+    """Find out whether the chains of a run have mixed, in functions and in weights, and what to do if not.
 
     Args:
         run: the folder of a run, or draws in memory as `run` gave them.
-        x: inputs at which functions are compared; without them weights alone are.
-        aligned: whether weights are compared after alignment too, which takes the longest.
-        bounds: how much is looked at: weights, draws to align, inputs.
-        tell: is told what is being done.
+        x: inputs at which functions are compared; without them only weights are compared.
+        aligned: whether to compare weights after alignment too, which takes the longest.
+        bounds: limits on the weights, the draws to align and the inputs.
+        tell: receives short messages about progress.
     """
     opened, bounds = open_run(run), bounds or Bounds()
     draws = opened.draws
@@ -198,7 +198,7 @@ def diagnose(
 def _values(
     run: Opened, x: Any, aligned: bool, bounds: Bounds, tell: Tell
 ) -> tuple[dict[str, np.ndarray], int, int]:
-    """What is compared, each (chain, draw, quantity); draws that were aligned; inputs."""
+    """The quantities of every space, (chain, draw, quantity); the numbers of aligned draws and of inputs."""
     values, inputs = {}, 0
     if x is not None:
         predicted = _some_inputs(run, np.asarray(x))

@@ -1,8 +1,8 @@
 """How far apart the orders of units are: numbers of transpositions, layer by layer.
 
-The element of a draw leads from its own order to the common one, so between two draws stands
-``g_j^-1 g_i``.  Of a random permutation of n units one expects ``n - H_n`` transpositions, H_n the
-n-th harmonic number.
+The element g_i of a draw moves it from its own order to the common one, so ``g_j^-1 g_i`` moves draw i to the
+order of draw j.  A random permutation of n units takes ``n - H_n`` transpositions on average, where H_n is
+the n-th harmonic number.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from symbayes.analyse.bounds import evenly
 from symbayes.symmetry import Alignment, Element, Symmetry
 
 PAIRS = 1000
-"""The most pairs of draws that are compared."""
+"""The largest number of pairs of draws that are compared."""
 
 
 @dataclass(frozen=True)
@@ -26,11 +26,11 @@ class LayerDistance:
     """Mean numbers of transpositions of one layer; None where there are no such pairs.
 
     Attributes:
-        units: how many can be reordered.
-        between: from a draw of the first chain to one of another chain.
+        units: the number of units that can be reordered.
+        between: between a draw of the first chain and one of another chain.
         within: between draws of one chain that are half its length apart.
         control: between draws of the prior.
-        random: what a random permutation has.
+        random: the expected number for a random permutation.
     """
 
     units: int
@@ -41,7 +41,7 @@ class LayerDistance:
 
 
 def distances(alignment: Alignment, group: Symmetry) -> dict[str, LayerDistance]:
-    """Per permuted index and in all (``"total"``)."""
+    """The distances of each permuted layer and of all together (``"total"``)."""
     between, within = _between(alignment.elements, group), _within(alignment.elements, group)
     null = None if alignment.control is None else alignment.control.elements
     control = {} if null is None else _between(null, group) or _within(null, group)

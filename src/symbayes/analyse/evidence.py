@@ -1,10 +1,10 @@
-"""Which model: what runs predict left out, and the log evidence with every estimate that runs have of it.
+"""Comparison of models: leave-one-out predictions, and all estimates of the log evidence that runs give.
 
-The evidence counts all copies that symmetries make of a mode.  A ladder of temperatures finds them without
-going to any: symmetries keep the likelihood, and the prior, where the ladder begins, has them all.
-Estimates at one mode (Laplace's, the bound of a variational posterior) see one copy of G, so each stands
-twice: as it is, and with the log size of the discrete group added, its orbit-corrected value.  That takes G
-copies that hardly overlap.
+The evidence counts all G copies that symmetries make of a mode.  A ladder of temperatures counts them without
+visiting each one: symmetries keep the likelihood, and the prior, where the ladder begins, covers all copies.
+Estimates at one mode (Laplace's, or the bound of a variational posterior) count one copy of G.  Each is
+therefore given twice: as it is, and orbit-corrected, with the log size of the discrete group added.  The
+correction assumes that the copies hardly overlap.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from symbayes.specs import Record, require
 RUNGS = 16
 PRIOR_DRAWS = 2000
 TRIED = 4
-"""Elements by which it is tried whether the prior is the same for all copies of a network."""
+"""The number of elements with which it is checked that the prior is the same for all copies of a network."""
 SAME = 1e-4
-"""A change of the log prior, as a share of it, that is rounding."""
+"""The largest relative change of the log prior that counts as rounding."""
 
 
 @dataclass(frozen=True)
@@ -43,10 +43,10 @@ class Estimate:
     """One estimate of the log evidence, in nats.
 
     Attributes:
-        of: what it is.
-        value: as it is.
+        of: the name of the estimate.
+        value: the estimate, not corrected.
         error: Monte-Carlo standard error; None where there is none.
-        copies: what the copies of a mode add; None where it counts them already.
+        copies: what counting all copies of a mode adds; None where the estimate counts them already.
     """
 
     of: str
@@ -62,12 +62,12 @@ class Estimate:
 @briefly
 @dataclass(frozen=True, eq=False)
 class Models:
-    """What is known of some runs as models of their data.
+    """Runs compared as models of the same data.
 
     Attributes:
         loo: PSIS-LOO of every run at temperature one, by name.
-        waic: WAIC of the same.
-        estimates: of the log evidence, by what they come from.
+        waic: WAIC of the same runs.
+        estimates: the estimates of the log evidence.
         log_copies: log size of the discrete symmetry group.
         rungs: the log likelihood along the ladder; None without one.
     """
@@ -80,7 +80,7 @@ class Models:
 
     @property
     def too_few_rungs(self) -> bool:
-        """Whether both estimates of the ladder differ by more than their errors and a nat."""
+        """Whether the two estimates of the ladder differ by more than three of their errors plus one nat."""
         both = [one for one in self.estimates if one.copies is None and one.error is not None]
         if self.rungs is None or len(both) != 2:
             return False
@@ -88,7 +88,7 @@ class Models:
         return abs(both[0].value - both[1].value) > 3 * error + 1
 
     def numbers(self) -> Record:
-        """As JSON."""
+        """Everything as plain numbers, for JSON."""
         return {
             "log_copies": self.log_copies,
             "loo": {name: _told(found) for name, found in self.loo.items()},
@@ -118,7 +118,7 @@ def models(sources: Mapping[str, Source], ladder: Sequence[Source] = (), tell: T
     require(len(runs) > 0, "name at least one run")
     sums = {run.train_checksum for run in runs.values()}
     require(
-        len(sums) == 1, "models are compared on the same training data, and these runs have different ones"
+        len(sums) == 1, "models are compared on the same training data, but these runs have different data"
     )
     loo, waic, estimates = {}, {}, []
     for name, run in runs.items():
@@ -138,7 +138,7 @@ def models(sources: Mapping[str, Source], ladder: Sequence[Source] = (), tell: T
 
 
 def _at_modes(name: str, run: Opened, copies: float) -> Iterable[Estimate]:
-    """What a run that fitted a distribution tells: the best of its chains."""
+    """The estimates of a run that fitted a distribution, from the best of its chains."""
     if power_of(run) != 1:
         return
     if "log_evidence" in run.traces:
@@ -153,7 +153,7 @@ def _at_modes(name: str, run: Opened, copies: float) -> Iterable[Estimate]:
 
 
 def power_of(run: Opened) -> float | None:
-    """The power of the likelihood in what a run drew from; None where the prior was tempered too."""
+    """The power of the likelihood in the density of a run; None where the prior was tempered too."""
     recorded = run.config["posterior"]
     temperature = float(recorded["temperature"])
     if temperature == 1:
@@ -167,11 +167,11 @@ def along(ladder: Sequence[Source], draws: int = PRIOR_DRAWS, seed: int = 0) -> 
     powers = [power_of(run) for run in runs]
     require(
         None not in powers,
-        "a rung tempers the prior too: a ladder takes runs with tempers='likelihood', and the posterior",
+        "a rung tempers the prior too: give runs with tempers='likelihood', and one at temperature 1",
     )
-    require(1.0 in powers, "a ladder ends at the posterior: give its run at temperature 1 too")
+    require(1.0 in powers, "a ladder ends at the posterior: give the run at temperature 1 too")
     same = {(run.train_checksum, str(run.config["posterior"]["prior"])) for run in runs}
-    require(len(same) == 1, "the rungs of a ladder have one prior and one dataset")
+    require(len(same) == 1, "the rungs of a ladder must have the same prior and the same dataset")
     found: dict[float, np.ndarray] = {0.0: prior_log_likelihoods(runs[0], draws, seed)}
     for power, run in zip(powers, runs, strict=True):
         found[float(power or 0)] = _log_likelihoods(run)
@@ -189,7 +189,7 @@ def _estimate(of: str, found: Evidence) -> Estimate:
 
 
 def _log_likelihoods(run: Opened) -> np.ndarray:
-    """Over all data, of every draw: (chain, draw)."""
+    """The log likelihood of all data for every draw, (chain, draw)."""
     kept = run.draws.stats.get("log_likelihood")
     if kept is not None:
         return np.asarray(kept, np.float64)
@@ -202,7 +202,7 @@ def _summed(run: Opened, draws: Draws) -> np.ndarray:
 
 
 def prior_log_likelihoods(run: Opened, draws: int = PRIOR_DRAWS, seed: int = 0) -> np.ndarray:
-    """Of independent draws of the prior: (1, draws)."""
+    """The log likelihood of all data for independent draws of the prior, (1, draws)."""
     keys, fresh = jax.random.split(jax.random.key(seed), draws), run.variables
     params = jax.jit(jax.vmap(lambda key: run.prior.sample(key, fresh["params"])))(keys)
     stats = jax.tree.map(lambda leaf: np.broadcast_to(leaf, (draws, *leaf.shape)), fresh["stats"])
@@ -211,7 +211,7 @@ def prior_log_likelihoods(run: Opened, draws: int = PRIOR_DRAWS, seed: int = 0) 
 
 
 def log_copies(run: Opened) -> float:
-    """The log size of the network's discrete symmetry group, of those elements that keep the prior too."""
+    """The log size of the network's discrete symmetry group; refuses a prior that the group changes."""
     group = run.group
     weights = run.prior.sample(jax.random.key(1), run.variables["params"])
     before = float(run.prior.log_density(weights))
@@ -220,7 +220,8 @@ def log_copies(run: Opened) -> float:
         moved = group.act(element, {**run.variables, "params": weights})["params"]
         require(
             abs(float(run.prior.log_density(moved)) - before) <= SAME * max(1.0, abs(before)),
-            "the prior tells copies of a network apart, so they do not weigh the same: no orbit to count",
+            "the prior is not the same for all copies of a network, so the copies cannot be counted: use a "
+            "prior that permutations and signs of units keep",
         )
     return group.log10_permutations * math.log(10) + group.sign_bits * math.log(2)
 
@@ -230,7 +231,7 @@ def climb(
 ) -> list[Opened]:
     """Run the method of a run again at other powers of the likelihood, from the posterior down to the prior.
 
-    Every rung begins at the draws of the one above.  With a folder, what is there is not drawn again.
+    Every rung begins at the draws of the one above.  With a folder, rungs that are there are not drawn again.
     """
     top = open_run(source)
     require(power_of(top) == 1, "a ladder begins at a run at temperature 1")

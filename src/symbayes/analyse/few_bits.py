@@ -1,11 +1,11 @@
 """A posterior in few bits: some draws, rounded with compensation, chosen to predict as all of them do.
 
-From candidates, evenly spaced among the draws, come the second moments of every layer's inputs, which say how
-rounding errors of some weights are taken up by others, and how much each row of a kernel matters
-(`distributions/few_bits/rounding.py`).  Between parameters, steps are in inverse proportion to the root of
-the mean squared slope of the likelihood: one number c sets all of them, and is found so that a weight takes
-the bits asked for.  All candidates are rounded; of these, those are kept whose average is nearest to the
-predictive of all draws, at inputs without labels (`distributions/few_bits/choosing.py`).
+The candidates are evenly spaced among the draws.  Second moments of every layer's inputs are computed with
+them; these determine how other weights compensate the rounding error of a weight, and how much each row of a
+kernel matters (`distributions/few_bits/rounding.py`).  The step of each parameter is inversely proportional
+to the root of the mean squared slope of the likelihood; one common factor c is found such that a weight takes
+the requested number of bits.  All candidates are rounded.  Those whose average is nearest to the predictive
+of all draws, at inputs without labels, are kept (`distributions/few_bits/choosing.py`).
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ from symbayes.posterior.curvature.slopes import slopes
 from symbayes.specs import require, require_counts, require_positive
 
 CANDIDATES = 100
-"""Draws of which some are chosen."""
+"""The number of draws of which some are chosen."""
 
 LARGEST = 2048
-"""Inputs of a layer up to which its weights compensate one another."""
+"""The most inputs of a layer whose weights compensate one another."""
 
 MOMENTS, SLOPES = 512, 64
-"""Examples for second moments of inputs, and for slopes."""
+"""The numbers of examples for second moments of inputs, and for slopes."""
 
 CHOOSING = 10_000
-"""Inputs at which networks are chosen, at most."""
+"""The most inputs at which networks are chosen."""
 
 MOST = 8.0
-"""Bits a weight beyond which nothing is gained by choosing networks."""
+"""The bits per weight above which choosing networks gains nothing."""
 
 LOOKED = 4
-"""Networks at which slopes are taken."""
+"""The number of networks at which slopes are computed."""
 
 
 def few_bits(
@@ -59,7 +59,7 @@ def few_bits(
     candidates: int = CANDIDATES,
     tell: Tell = silent,
 ) -> FewBits:
-    """So many networks of about so many bits a weight, made from draws.
+    """Make `networks` networks of about `bits` bits a weight from draws.
 
     `x` are inputs at which the networks are to predict as all draws do; labels are not needed.
     """
@@ -67,7 +67,7 @@ def few_bits(
     require(bits <= MOST, f"{bits:g} bits a weight are not few: give at most {MOST:g}, or store the draws")
     require_counts(networks=networks)
     total = draws.chains * len(draws)
-    require(networks <= total, f"{networks} networks are to be kept, and there are {total} draws")
+    require(networks <= total, f"{networks} networks cannot be chosen from {total} draws: ask for fewer")
     picks = evenly(total, max(candidates, networks))
     flat = _candidates(draws, picks)
     exact = {name: flat.pop(name) for name in [*flat] if not name.startswith("params/")}
@@ -111,7 +111,7 @@ def _candidates(draws: Draws, picks: np.ndarray) -> dict[str, np.ndarray]:
 def _freedoms(
     run: Opened, kernels: Mapping[str, Product], variables: Any, x: jax.Array
 ) -> dict[str, np.ndarray]:
-    """Of every kernel that is not too large, U for every network."""
+    """U of every network, for every kernel that is not too large."""
     some = {name: one for name, one in kernels.items() if one.inputs <= LARGEST}
 
     def moments(network: Any) -> dict[str, jax.Array]:
@@ -127,8 +127,8 @@ def _freedoms(
 
 
 def _roots(run: Opened, kernels: Mapping[str, Product], variables: Any, x: jax.Array) -> dict[str, float]:
-    """Of every parameter, the root of the mean squared slope of the likelihood in its outputs; of one that
-    is no kernel, in itself."""
+    """For every kernel, the root of the mean squared slope of the likelihood in its outputs; for every other
+    parameter, that in the parameter itself."""
     names = trees.flatten(variables)
     others = tuple(name for name in names if name.startswith("params/") and name not in kernels)
 
@@ -154,7 +154,7 @@ def _unit(rows: int, free: np.ndarray | None, root: float) -> np.ndarray:
 
 
 def _rows(units: Mapping[str, np.ndarray], spreads: Any, widths: Mapping[str, int], bits: float) -> Any:
-    """The steps with which a weight takes about so many bits, by halving an interval."""
+    """The steps with which a weight takes about `bits` bits, by bisection."""
     low, high = -40.0, 40.0
     for _ in range(30):
         middle = (low + high) / 2
@@ -164,7 +164,7 @@ def _rows(units: Mapping[str, np.ndarray], spreads: Any, widths: Mapping[str, in
 
 
 def _bits(rows: Mapping[str, Rows], spreads: Any, widths: Mapping[str, int]) -> float:
-    """Bits that a weight takes, where the weights of a row follow a normal law."""
+    """The bits that a weight takes, where the weights of a row are normally distributed."""
     each = {
         name: normal_entropy(spreads[name][own.stored] / own.sizes[own.stored]) for name, own in rows.items()
     }
@@ -173,7 +173,7 @@ def _bits(rows: Mapping[str, Rows], spreads: Any, widths: Mapping[str, int]) -> 
 
 
 def normal_entropy(spreads: np.ndarray) -> np.ndarray:
-    """Bits of a normal number with each of these spreads, rounded to an integer."""
+    """The entropy in bits of a normal number rounded to an integer, for each of these standard deviations."""
     from scipy.special import ndtr
 
     spreads = np.maximum(spreads, 1e-3)
@@ -184,8 +184,8 @@ def normal_entropy(spreads: np.ndarray) -> np.ndarray:
 
 
 def _features(run: Opened, networks: Draws, x: jax.Array) -> np.ndarray:
-    """What is averaged of every network's predictions, (network, feature): probabilities of classes; of
-    reals means and, in units of their spread, their squares."""
+    """The features of every network that are averaged, (network, feature): probabilities of classes; for
+    real targets, standardised means and their squares."""
     predictive = predictive_of(run, networks, np.asarray(x))
     each = predictive.each.reshape(predictive.count, -1)
     if predictive.kind == "classes":

@@ -1,4 +1,4 @@
-"""All that is found about a run's symmetry: composed of alignment, fits and metrics."""
+"""The analysis of a run's symmetry: alignment, compact posteriors and metrics, before and after."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from symbayes.symmetry import Symmetry
 
 @dataclass(frozen=True)
 class Looked:
-    """How much was looked at, and how much there is."""
+    """How much of a run was analysed, and how much there is."""
 
     chains: int
     draws: int
@@ -42,7 +42,7 @@ class Looked:
 
     @property
     def sentence(self) -> str:
-        """What was left out, or nothing."""
+        """A sentence about what was left out; empty where nothing was."""
         parts = [
             f"{some:,} of {every:,} {what}"
             for some, every, what in (
@@ -54,13 +54,13 @@ class Looked:
         ]
         if not parts:
             return ""
-        return f"To bound the work, this section looks at {', '.join(parts)}, chosen evenly or at random."
+        return f"To save time, this section uses {', '.join(parts)}, evenly spaced or chosen at random."
 
 
 @briefly
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """What is left of a run's symmetry after alignment, beside what was there before."""
+    """Measurements of a run before and after alignment, with those of the null control."""
 
     group: Symmetry
     looked: Looked
@@ -105,11 +105,14 @@ def investigate(
     tell: Tell = silent,
     statistics: Statistics = "recompute",
 ) -> Findings | None:
-    """Align a run and measure it before and after; None without symmetries, without two draws, or where draws
-    are not networks by themselves.
+    """Align a run and measure it before and after.
 
-    The source is the folder of a run, or draws in memory as `run` gave them.  For networks between others, or
-    at their mean, statistics of normalisers are computed again on training examples, or interpolated.
+    The result is None if the network has no symmetries, if there are fewer than two draws, or if a draw does
+    not predict by its weights alone.
+
+    The source is the folder of a run, or draws in memory as `run` gave them.  For networks on lines between
+    draws, and for mean networks, statistics of normalisers are computed again on training examples, or
+    interpolated.
     """
     run, bounds = open_run(source), bounds or Bounds()
     draws = bounds.some_draws(run.draws)

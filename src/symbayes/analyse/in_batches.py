@@ -1,8 +1,8 @@
-"""Runs compared in batches of examples, where what all draws predict of all examples would not fit in memory.
+"""Compare runs in batches of examples, where the predictions of all draws do not fit in memory together.
 
-Of each batch every run predicts, the statistics of the metrics are taken, and the predictions are dropped.
-Numbers are those of all examples at once, to rounding.  Intervals are told of means over examples, and of
-what tells inputs from elsewhere; others have none.
+For each batch, all runs predict, the statistics of the metrics are updated, and the predictions are dropped.
+The numbers are those of all examples at once, up to rounding.  Intervals are computed for means over examples
+and for the detection of out-of-distribution inputs; other metrics have none.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from symbayes.evaluate.metric import Argument, Need
 from symbayes.posterior import Predictive
 
 MEMORY = 8e9
-"""Bytes for what all runs predict; the same everywhere, so that a table does not depend on the machine."""
+"""The most bytes of all predictions; a constant, so that a table does not depend on the machine."""
 WORKING = 4
 """Bytes in all for each byte of predictions: metrics are computed in float64."""
 
@@ -31,7 +31,7 @@ Running = dict[Column, RunningMetrics]
 
 
 def fitting_batch(runs: Mapping[str, Opened], places: Places) -> int | None:
-    """How many examples to predict at once; None where all predictions fit."""
+    """The number of examples to predict at once; None where all predictions fit."""
     each = 0
     for run in runs.values():
         outputs = jax.eval_shape(run.network.apply, run.variables, run.example).shape
@@ -87,7 +87,7 @@ def compare_in_batches(
 
 
 def _init(columns: Sequence[Column], judged: Judged, with_reference: bool, intervals: bool) -> Running:
-    """Of those columns that can be told of a run."""
+    """The initial statistics of those columns that are defined for a run."""
     there: dict[Need, bool] = {
         "targets": True,
         "ood": True,
@@ -112,7 +112,7 @@ def _updated(running: Running, judged: Judged, y: np.ndarray, reference: Predict
 def _elsewhere(
     places: Places, run: Opened, held_out: Any, size: int, scaling: Scaling | None
 ) -> Iterator[tuple[str, Predictive]]:
-    """What a run predicts at inputs from elsewhere, by the name of their set, in batches."""
+    """The predictions of a run at out-of-distribution inputs, by the name of their set, in batches."""
     for where, x in places.ood.items():
         for start in range(0, len(x), size):
             batch = places.predict(run, x[start : start + size], held_out)

@@ -1,4 +1,4 @@
-"""The landscape around the draws of a run: planes through three networks, mass, and curvature."""
+"""The loss landscape around the draws of a run: planes through three networks, mass, and curvature."""
 
 from __future__ import annotations
 
@@ -28,14 +28,15 @@ from symbayes.symmetry import Symmetry
 
 STEPS = 15
 AT_ONCE = 2**24
-"""Numbers in the networks of a plane that are predicted with at once."""
+"""The most numbers in the networks of a plane that predict at once."""
 
 
 @dataclass(frozen=True)
 class Masses:
     """The summed squares of all parameters of every draw, (chain, draw), and their minimum over scalings.
 
-    `without` counts units that have no minimum, since one of their sides is zero; they keep their scale.
+    `without` counts units that have no minimum, since all their incoming or all their outgoing weights are
+    zero; they keep their scale.
     """
 
     mass: np.ndarray
@@ -44,22 +45,22 @@ class Masses:
 
     @property
     def ratio(self) -> np.ndarray:
-        """How many times the minimum the mass is; at least one."""
+        """The mass divided by its minimum; at least one."""
         return self.mass / self.minimum
 
 
 @briefly
 @dataclass(frozen=True, eq=False)
 class Landscape:
-    """What is around the draws of a run.
+    """The loss landscape around the draws of a run.
 
     Attributes:
-        planes: the training loss (nats per example) on the plane through three networks, by form; none where
-            there are not three networks.
-        masses: None where the network has no scales, or no smallest mass.
-        eigenvalues: the largest ones of the Hessian of minus the log density, at the last draw of each chain
-            that was looked at.
-        examples: on which the loss was taken.
+        planes: the training loss (nats per example) on the plane through three networks, by form; empty where
+            there are fewer than three networks.
+        masses: the masses of the draws; None where the network has no scalings, or no smallest mass.
+        eigenvalues: the largest eigenvalues of the Hessian of minus the log density, at the last draw of some
+            chains.
+        examples: the number of examples on which the loss was computed.
     """
 
     planes: Mapping[str, Plane]
@@ -68,7 +69,7 @@ class Landscape:
     examples: int
 
     def numbers(self) -> Record:
-        """As JSON."""
+        """Everything as plain numbers, for JSON."""
         masses = self.masses
         return {
             "planes": {form: {k: v.tolist() for k, v in vars(p).items()} for form, p in self.planes.items()},
@@ -94,9 +95,9 @@ def landscape(
     tell: Tell = silent,
     statistics: Statistics = "recompute",
 ) -> Landscape:
-    """Look around a run: its networks as drawn and aligned, on training examples."""
+    """Measure the loss landscape around the draws of a run, raw and aligned, on training examples."""
     run, bounds = open_run(source), bounds or Bounds()
-    require(run.draws.forward.plain, "a landscape is of draws that predict by their weights alone")
+    require(run.draws.forward.plain, "a landscape takes draws that predict by their weights alone")
     draws, train = bounds.some_draws(run.draws), bounds.some_examples(data.train, run.network)
     planes = {}
     if draws.chains * len(draws) >= 3:
@@ -121,7 +122,7 @@ def landscape(
 
 
 def three(draws: Draws) -> Draws:
-    """Three networks as one chain: the last ones of three chains, or spread over those that there are."""
+    """Three networks as one chain: the last draws of three chains or, with fewer, evenly spaced draws."""
     places = np.stack(np.meshgrid(np.arange(draws.chains), np.arange(len(draws)), indexing="ij"), -1)
     chosen = places[evenly(draws.chains, 3), -1] if draws.chains >= 3 else places.reshape(-1, 2)
     rows = chosen[evenly(len(chosen), 3)]
@@ -133,7 +134,7 @@ def three(draws: Draws) -> Draws:
 def plane_of(
     run: Opened, networks: Draws, examples: Examples, steps: int, statistics: Statistics = "recompute"
 ) -> Plane:
-    """The loss on the plane through three networks, in pieces of as many as fit."""
+    """The loss on the plane through three networks, with as many networks at once as fit in memory."""
     corners = trees.index(networks.variables, 0)
     flat = np.asarray(trees.ravel(corners["params"], 1))
     places = grid(list(flat), steps)
@@ -149,7 +150,7 @@ def plane_of(
 
 
 def masses_of(draws: Draws, group: Symmetry) -> Masses | None:
-    """Of every draw; None where no scales act, or the mass falls for ever as before a normaliser."""
+    """The masses of every draw; None where there are no scalings, or no minimum, as before a normaliser."""
     if not group.scales:
         return None
     try:

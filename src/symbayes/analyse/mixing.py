@@ -1,7 +1,7 @@
-"""Whether chains have mixed, told of weights and of functions.
+"""Whether chains have mixed, in weights and in functions.
 
-Permuted neurons are different points in weight space and the same point in function space, so the two may
-differ.  R-hat and effective sample sizes are those of Vehtari et al. (2021).
+Networks with permuted neurons are different points in weight space and the same point in function space, so
+the two answers may differ.  R-hat and effective sample sizes are those of Vehtari et al. (2021).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Mixing:
 
     @functools.cached_property
     def rhat(self) -> np.ndarray:
-        """Of every quantity; nan for one that never changes."""
+        """R-hat of every quantity; nan for one that never changes."""
         return evaluate.rhat(self.values)
 
     @functools.cached_property
@@ -44,7 +44,7 @@ class Mixing:
         return evaluate.ess_tail(self.values)
 
     def numbers(self) -> dict[str, float]:
-        """Over all quantities that change: medians, the largest R-hat, and the share below 1.1."""
+        """Medians, the largest R-hat, and the share of R-hats below 1.1, over all quantities that change."""
         finite = self.rhat[~np.isnan(self.rhat)]
         if finite.size == 0:
             return dict.fromkeys(FORMATS, float("nan"))
@@ -64,14 +64,14 @@ FORMATS = {
     "ESS bulk, median": ".0f",
     "ESS tail, median": ".0f",
 }
-"""The numbers of `Mixing.numbers`, and how they are written."""
+"""The numbers of `Mixing.numbers`, and their formats."""
 
 
 def mixing(run: Source, predictive: Predictive | None = None, most: int = MOST) -> dict[str, Mixing]:
     """The mixing of a run in its weights and, with its predictive at some inputs, in its predictions.
 
-    At most so many of each are looked at, chosen at random, the same every time.  Empty where chains cannot
-    be compared: there is one only, or they have fewer than four draws.
+    At most `most` weights and `most` predictions are used, chosen at random, the same every time.  The result
+    is empty where chains cannot be compared: there is only one, or they have fewer than four draws.
     """
     require_counts(most=most)
     draws = open_run(run).draws

@@ -1,7 +1,7 @@
-"""Two trained networks: their order, the loss between them, and what they merge to.
+"""Two trained networks: the order of their units, the loss between them, and their merged network.
 
-The second is moved by symmetries of the network next to the first, and the loss is followed on the straight
-line between them, before and after.  Half-way lies the merged network.
+The second network is aligned to the first, and the loss is followed on the straight line between them, before
+and after alignment.  The merged network is the one half-way.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ FORMS = ("raw", "aligned")
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """Networks that were trained elsewhere: their variables, and what it takes to predict with them.
+    """Networks that were trained elsewhere: their variables, with network and likelihood.
 
-    `names` says which layer of the checkpoints is which of the network, where their shapes do not.
+    `names` maps layers of the checkpoints to layers of the network, where their shapes alone do not.
     """
 
     network: Network
@@ -51,7 +51,7 @@ class Trained:
         data: Dataset,
         names: Mapping[str, str] | None = None,
     ) -> Trained:
-        """The networks of some checkpoints, for inputs such as those of a dataset."""
+        """Load the networks of some checkpoints, for inputs of the shape that a dataset has."""
         example = np.asarray(data.test.x[:2])
         found = [checkpoints.load(path, network, example, names=names) for path in paths]
         return cls(network, likelihood, found, example, names)
@@ -69,15 +69,16 @@ class Trained:
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """What lies between two networks, by form (raw, aligned) and part of the data.
+    """Scores along the line between two networks, by form (raw, aligned) and part of the data.
 
     Attributes:
         t: places on the line, from 0 to 1.
         scores: by form, part (train, test) and metric (loss in nats, accuracy), one number for each place.
-        transpositions: swaps of two units that aligned the second, per layer and in all.
-        aligned: the second network next to the first.
-        merged: the network half-way, aligned, with statistics of its own.
-        recomputed: training examples on which statistics were computed again; none where there are none.
+        transpositions: the swaps of two units that aligned the second, per layer and in all.
+        aligned: the second network, aligned to the first.
+        merged: the aligned network half-way, with statistics of its own.
+        recomputed: the number of training examples on which statistics of normalisers were computed again;
+            zero where they were not.
     """
 
     t: np.ndarray
@@ -149,7 +150,7 @@ def compare_pair(
 def align_pair(
     trained: Trained, by: Criterion | None = None, restarts: int = 1, seed: int = 0
 ) -> symmetry.Alignment:
-    """The other networks moved next to the first."""
+    """The other networks, aligned to the first."""
     first, *others = trained.variables
     stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *others)
     return symmetry.align(stacked, trained.group(), to=first, by=by, restarts=restarts, seed=seed)

@@ -1,4 +1,4 @@
-"""What a run predicts at all the inputs where it is judged."""
+"""The predictions of a run at all the inputs on which it is evaluated."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from symbayes.posterior.prediction import predictions
 from symbayes.specs import require
 
 SEVERITY = 3
-"""Of a shift whose name does not say it."""
+"""The severity of a shift whose name does not give one."""
 
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """Predictives of one run, by where they are.
+    """The predictives of one run at all places.
 
     Attributes:
         test: at the test inputs.
@@ -30,7 +30,7 @@ class Judged:
         shifted: at the test inputs, shifted, by the name of the shift.
         validation: at the validation inputs, with their targets.
         note: what recalibration found, in words.
-        before: at the test inputs before recalibration, with what every draw says; None without it.
+        before: at the test inputs before recalibration, with the predictions of every draw; None without it.
     """
 
     test: Predictive
@@ -56,7 +56,7 @@ class Judged:
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """The inputs at which runs are judged.
+    """The inputs on which runs are evaluated.
 
     Attributes:
         test: examples that none of the runs was trained on.
@@ -64,7 +64,7 @@ class Places:
         shifted: the test inputs, shifted, by the name of the shift.
         validation: examples on which recalibration and conformal sets are fitted.
         recalibrate: the name of a map of probabilities, if the predictives are to be recalibrated.
-        energies: whether energies of the outputs are wanted.
+        energies: whether to compute energies of the outputs.
     """
 
     test: Examples
@@ -84,7 +84,7 @@ class Places:
         recalibrate: str | None = None,
         metrics: Sequence[str] | None = None,
     ) -> Places:
-        """From what `compare` is given."""
+        """The places from the arguments of `compare`."""
         if isinstance(on, Dataset):
             validation = on.validation if validation is None else validation
             on = on.test
@@ -107,33 +107,33 @@ class Places:
 
     @property
     def examples(self) -> int:
-        """How many inputs there are at all places."""
+        """The number of inputs at all places together."""
         foreign = sum(len(x) for x in self.ood.values())
         held_out = 0 if self.validation is None else len(self.validation)
         return len(self.test) * (1 + len(self.shifted)) + foreign + held_out
 
     def in_batches(self, size: int) -> Iterator[Places]:
-        """The test inputs, and these shifted, so many at a time, and no others."""
+        """The test inputs and the shifted ones in batches of `size`, without any other inputs."""
         for start in range(0, len(self.test), size):
             some = slice(start, start + size)
             shifted = {name: x[some] for name, x in self.shifted.items()}
             yield replace(self, test=self.test[some], shifted=shifted, ood={}, validation=None)
 
     def held_out(self, run: Opened) -> tuple[Predictive, np.ndarray] | None:
-        """What a run predicts at the validation inputs, and their targets, if there are any."""
+        """The predictive of a run at the validation inputs, and their targets, if there are any."""
         if self.validation is None:
             return None
         return self._predict(run, self.validation.x), np.asarray(self.validation.y)
 
     def predict(self, run: Opened, x: Any, held_out: tuple[Predictive, np.ndarray] | None) -> Predictive:
-        """What a run predicts at further inputs, recalibrated if that is wanted."""
+        """The predictive of a run at further inputs, recalibrated if that is wanted."""
         found = self._predict(run, x)
         if self.recalibrate is None or held_out is None:
             return found
         return Recalibration.fit(self.recalibrate, *held_out).apply(found)
 
     def judge(self, run: Opened, held_out: tuple[Predictive, np.ndarray] | None = None) -> Judged:
-        """What a run predicts at all of them; what it predicts of validation examples may be given."""
+        """The predictives of a run at all places; those at validation inputs may be given."""
         held_out = self.held_out(run) if held_out is None else held_out
         found = Judged(
             self._predict(run, self.test.x),
@@ -167,9 +167,7 @@ def _recalibrated(judged: Judged, name: str) -> Judged:
 
 
 def _shifted(x: Any, name: str) -> np.ndarray:
-    """Images under a shift such as fog, or fog:5 with its severity."""
+    """Images under a shift such as fog, or fog:5 with a severity."""
     kind, _, severity = name.partition(":")
-    require(
-        severity in ("", *"12345"), f"a shift is written name or name:severity, from 1 to 5, not {name!r}"
-    )
+    require(severity in ("", *"12345"), f"write a shift as name or name:severity, from 1 to 5, not {name!r}")
     return shifted_images(np.asarray(x), kind, int(severity or SEVERITY))

@@ -1,4 +1,4 @@
-"""What networks other than a run's own predict, and how good it is."""
+"""Predictions and scores of networks that are not draws of a run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from symbayes.specs import require
 
 @runtime_checkable
 class Model(Protocol):
-    """What predicts with variables: a run, or any network and its likelihood."""
+    """Predicts with variables: a run, or any network and its likelihood."""
 
     @property
     def network(self) -> Network: ...
@@ -35,14 +35,14 @@ class Model(Protocol):
 
 
 Statistics = Literal["recompute", "interpolate"]
-"""Whether statistics of normalisers are computed again on data, or mixed as weights are."""
+"""Whether statistics of normalisers are computed again on data, or interpolated as weights are."""
 
 PIECE = 2**24
-"""Numbers in the networks that are drawn from a distribution at once."""
+"""The most numbers in the networks that are drawn from a distribution at once."""
 ACCURACY = find("accuracy", "classes")
 GIVEN: tuple[Need, ...] = ("targets", "reference")
 LEFT_OUT = ("Brier", "ECE")
-"""Metrics that say little about a compact posterior beside the others."""
+"""Metrics that add little to the others for a compact posterior."""
 
 
 def with_statistics(
@@ -50,7 +50,7 @@ def with_statistics(
 ) -> Any:
     """The same networks with the statistics of their normalisers computed again on training examples.
 
-    Without examples, without statistics, or where they are to stay interpolated, as they are.
+    The networks stay as they are without examples, without statistics, and with "interpolate".
     """
     require(statistics in get_args(Statistics), f"statistics is recompute or interpolate, not {statistics!r}")
     if train is None or statistics == "interpolate":
@@ -69,7 +69,7 @@ def with_statistics(
 
 
 def predictive_of(run: Model, networks: Draws | trees.Tree, x: Any) -> Predictive:
-    """What other networks than those of the run predict: draws, or the variables of one."""
+    """The predictive of networks that are not the run's own: draws, or the variables of one network."""
     return predict(run.network, run.likelihood, networks, np.asarray(x))
 
 
@@ -81,9 +81,9 @@ def sampled_predictive(
     train: Examples | None = None,
     statistics: Statistics = "recompute",
 ) -> Predictive:
-    """The predictive of a distribution over weights, from exactly so many networks drawn from it.
+    """The predictive of a distribution over weights, from networks drawn from it.
 
-    Statistics of normalisers are those of every network on the training examples, if these are given.
+    If training examples are given, statistics of normalisers are computed on them for every network.
     """
     pieces = (with_statistics(run, draws, train, statistics) for draws in _pieces(distribution, samples))
     return joined([predictive_of(run, draws, x) for draws in pieces])
@@ -102,7 +102,7 @@ def scores_of_each(run: Model, networks: Draws, examples: Examples) -> dict[str,
 def scores(
     predictive: Predictive, target: Predictive, y: np.ndarray, scaling: Scaling | None
 ) -> dict[str, float]:
-    """How good a compact posterior is, and how close to a `target`.
+    """The metrics of a compact posterior, and how close it is to the predictive `target`.
 
     Numbers are in the targets' units before any `scaling`.
     """

@@ -1,4 +1,4 @@
-"""How long work is followed while it goes on."""
+"""The types of functions that follow the progress of long work."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 Tell = Callable[[str], Any]
-"""Takes a few words on what is being done."""
+"""Receives a short message about progress."""
 
 Progress = Callable[[str, int, int | None], Any]
-"""Takes what is being done, how many draws are done, and of how many if that is known."""
+"""Receives a short message, the number of draws that are done, and the number of all draws if it is known."""
 
 
 def silent(words: str) -> None:
-    """For those who do not ask."""
+    """Ignores messages."""
 
 
 def unwatched(doing: str, done: int, total: int | None) -> None:
-    """For those who do not count."""
+    """Ignores progress."""

@@ -1,4 +1,4 @@
-"""How few weights the mean network can do with, by what they are chosen."""
+"""The accuracy of the mean network with few of its weights, by the order in which weights are removed."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ Curve = tuple[np.ndarray, np.ndarray]
 def pruned_accuracy(
     run: Opened, gaussian: Gaussian, draw: Tree, test: Examples, train: Examples | None = None
 ) -> dict[str, Curve]:
-    """Accuracy against the share of weights kept: of the mean by sigma, by |mean|/sigma and by size, and of
-    one draw by size.
+    """Accuracy against the share of weights that are kept.
+
+    Weights of the mean network are kept by sigma, by |mean|/sigma or by size, and those of one draw by size.
 
     Statistics of normalisers are computed again on the training examples, if these are given.
     """

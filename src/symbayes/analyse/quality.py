@@ -1,9 +1,9 @@
-"""How far the draws of a run are from those of a reference: weights raw and canonical, functions, and units.
+"""How far the draws of a run are from those of a reference: raw and canonical weights, functions, and units.
 
-The reference is cut in two halves, by chains where it has several.  The run is compared with the first, and
-beside it stands the floor: the second half against the first, at the same number of draws.  Symmetries are
-removed by the canonical form of every draw, which looks at no other draw, so that the test over chains stays
-exact.
+The reference is split into two halves, by chains where it has several.  The run is compared with the first.
+The floor is the distance of the second half from the first, with the same number of draws.  Symmetries are
+removed by the canonical form of every draw, which does not depend on other draws, so that the test over
+chains stays exact.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ from symbayes.specs import Record, require
 
 EVERYTHING = "all"
 INPUTS = 64
-"""Inputs of each layer by which its units are compared, chosen at random."""
+"""The number of inputs of each layer by which its units are compared, chosen at random."""
 EXAMPLES = 200
-"""Inputs at which functions are compared."""
+"""The number of inputs at which functions are compared."""
 
 
 @dataclass(frozen=True)
 class Apart:
-    """How far two sets of draws are apart, beside the floor; None where there is none.
+    """How far the run is from the first half of the reference, and the floor.
 
     Attributes:
-        mmd: unbiased squared maximum mean discrepancy from the first half of the reference.
-        floor: that of the reference's second half.
-        p_value: of the test that permutes chains, longer ones thinned to the length of the shortest; None
-            where that leaves a single draw of either.
-        smallest: the least p-value that so many chains can give.
-        wasserstein: sliced Wasserstein distance of order 2 from the first half.
-        wasserstein_floor: that of the second half.
+        mmd: unbiased squared maximum mean discrepancy of the run.
+        floor: the same for the reference's second half.
+        p_value: p-value of the test that permutes chains, where longer chains are thinned to the length of
+            the shortest; None where that leaves a single draw of either.
+        smallest: the smallest p-value that is possible with this number of chains; None without a test.
+        wasserstein: sliced Wasserstein distance of order 2 of the run.
+        wasserstein_floor: the same for the reference's second half.
     """
 
     mmd: float
@@ -64,14 +64,15 @@ class Quality:
     """How far a run is from a reference.
 
     Attributes:
-        weights: by form (raw, canonical) and layer, the last being all weights together.
-        functions: of what the draws predict at some inputs.
-        closeness: of the mean predictions, by metric: how close the run is to the first half of the
-            reference, and the ceiling, how close the second half is.
+        weights: distances between weights, by form (raw, canonical) and layer, at last of all weights.
+        functions: distances between predictions at some inputs; None without inputs.
+        closeness: closeness of the mean predictions to those of the first half of the reference, by metric:
+            that of the run, and the ceiling, that of the second half.
         stein: squared kernel Stein discrepancy of the run and of the reference from the density, by weights
             and by functions.
-        units: of each permuted layer, whether its units share one marginal in the chains of the run.
-        draws: in each of the three sets.
+        units: for each permuted layer, a test whether its units have the same marginal distribution in the
+            chains of the run.
+        draws: the number of draws in each of the three sets.
     """
 
     weights: Mapping[str, Mapping[str, Apart]]
@@ -82,7 +83,7 @@ class Quality:
     draws: int
 
     def numbers(self) -> Record:
-        """As JSON."""
+        """Everything as plain numbers, for JSON."""
         return {
             "draws": self.draws,
             "weights": {
@@ -105,14 +106,17 @@ def quality(
     permutations: int = PERMUTATIONS,
     tell: Tell = silent,
 ) -> Quality:
-    """Compare a run with a reference of the same network; functions at some of the inputs `x`, if given."""
+    """Compare a run with a reference of the same network.
+
+    Functions are compared at some of the inputs `x`, if they are given.
+    """
     run, other = open_run(source), open_run(reference)
     require(
         run.draws.shapes == other.draws.shapes,
         "the run and the reference are of different networks: compare draws of one network",
     )
     for one in (run, other):
-        require(one.draws.forward.plain, "weights are compared where a draw predicts by its weights alone")
+        require(one.draws.forward.plain, "a comparison takes draws that predict by their weights alone")
     bounds = bounds or Bounds()
     first, second = halves(other.draws)
     sets = [bounds.some_draws(draws) for draws in (run.draws, first, second)]
@@ -148,12 +152,12 @@ def _canonical(draws: Draws, group: symmetry.Symmetry) -> Draws:
 
 
 def halves(draws: Draws) -> tuple[Draws, Draws]:
-    """Two halves: every other chain, or of a single chain the first and the last draws."""
+    """Two halves: every other chain or, for a single chain, the first and the last draws."""
     if draws.chains > 1:
         even = draws.chains - draws.chains % 2
         return draws.select(slice(0, even, 2)), draws.select(slice(1, even, 2))
     middle = len(draws) // 2
-    require(middle >= 1, "a reference of one chain takes two draws or more")
+    require(middle >= 1, "a reference of one chain needs at least two draws")
     return draws.select(draws=slice(0, middle)), draws.select(draws=slice(middle, 2 * middle))
 
 
@@ -168,7 +172,7 @@ def layers(draws: Draws) -> dict[str, list[str]]:
 
 
 def _weights_apart(sets: list[Draws], total: int, permutations: int) -> dict[str, Apart]:
-    """Of each layer and of all weights."""
+    """The distances of each layer and of all weights."""
     points = [{name: _matrix(draws, names) for name, names in layers(draws).items()} for draws in sets]
     between = {name: evaluate.distances(np.concatenate([p[name] for p in points])) for name in points[0]}
     found = {
@@ -196,7 +200,7 @@ def _functions_apart(
 
 
 def _closeness(predictives: list[Predictive]) -> dict[str, tuple[float, float]]:
-    """By every metric that compares with a reference alone."""
+    """The closeness by every metric that takes a reference and nothing else."""
     run, first, second = predictives
     rows = [row for row in chosen(run.kind, None, ["reference"]) if row.needs == ("reference",)]
     return {row.name: (row.of(run, reference=first), row.of(second, reference=first)) for row in rows}
@@ -232,9 +236,9 @@ def _apart(
 
 
 def unit_tests(draws: Draws, group: symmetry.Symmetry, seed: int = 0) -> dict[str, UnitTest]:
-    """Whether the units of each permuted layer share one marginal; nothing of a single chain.
+    """For each permuted layer, test whether its units have the same marginal; empty for a single chain.
 
-    By the weights that lead into them, those of a layer's largest parameter with its units on the last axis.
+    Units are compared by their incoming weights: the layer's largest parameter with units on the last axis.
     """
     found: dict[str, UnitTest] = {}
     if draws.chains < 2:

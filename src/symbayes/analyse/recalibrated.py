@@ -1,7 +1,7 @@
-"""A predictive of classes, recalibrated: fitted on one set of examples, applied to the predictive at others.
+"""Recalibration of a predictive of classes: fitted on one set of examples, applied at other inputs.
 
-The mean over draws is what is changed, so that the whole predictive is calibrated; what comes out says one
-thing for each example, and no longer what every draw says.
+The mean over draws is recalibrated, so that the whole predictive is calibrated; the result has one prediction
+for each example, and no longer those of every draw.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from symbayes.specs import require
 
 @dataclass(frozen=True)
 class Recalibration:
-    """A map of probabilities that was fitted to the predictive at validation inputs."""
+    """A map of probabilities, fitted to the predictive at validation inputs."""
 
     name: str
     map: ProbabilityMap
 
     @classmethod
     def fit(cls, name: str, predictive: Predictive, y: Any) -> Recalibration:
-        """By the name of the map (temperature, vector, dirichlet, isotonic), on validation data."""
+        """Fit the map with this name (temperature, vector, dirichlet, isotonic) on validation data."""
         require(
             predictive.kind == "classes",
             f"recalibration by {name} is for classes; for real targets see the metric conformal-coverage",
@@ -33,7 +33,7 @@ class Recalibration:
         return cls(name, fit_map(name, predictive.mean, np.asarray(y)))
 
     def apply(self, predictive: Predictive) -> CategoricalPredictive:
-        """The predictive at other inputs, its mean changed."""
+        """The predictive at other inputs, with its mean recalibrated."""
         energies = predictive.arrays.get("energies")
         return CategoricalPredictive(
             self.map.apply(predictive.mean)[None, None],

@@ -1,7 +1,7 @@
-"""One method on several splits of a dataset: mean and standard error of what is told of each.
+"""One method on several splits of a dataset: mean and standard error of each metric.
 
-The standard error is ``sd / sqrt(n)`` over n splits.  Splits share most of their training rows, so it tells
-how much the split matters, and not how far the mean is from that of fresh data.
+The standard error is ``sd / sqrt(n)`` over n splits.  Splits share most of their training rows, so it shows
+how much the split matters, but not how far the mean would be from that of fresh data.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from symbayes.specs import Record, require
 @briefly
 @dataclass(frozen=True, eq=False)
 class SplitScores:
-    """The numbers of every split, by the name of the metric, each (split,)."""
+    """The numbers of every split, by the name of the metric, each of shape (split,)."""
 
     values: Mapping[str, np.ndarray]
     metrics: tuple[Metric, ...]
 
     @classmethod
     def of(cls, comparisons: Mapping[str, Comparison]) -> SplitScores:
-        """From the comparison of each split, of which the first row counts."""
-        require(len(comparisons) > 0, "scores over splits are of at least one split")
+        """The scores from the comparison of each split, of which the first row is used."""
+        require(len(comparisons) > 0, "scores over splits take at least one split")
         rows = [next(iter(one.rows.values())) for one in comparisons.values()]
         told = [metric for metric in next(iter(comparisons.values())).told if metric.name in rows[0]]
         return cls({m.name: np.array([row[m.name] for row in rows]) for m in told}, tuple(told))
@@ -41,11 +41,11 @@ class SplitScores:
         return float(self.values[name].mean())
 
     def standard_error(self, name: str) -> float:
-        """nan for a single split."""
+        """The standard error of a metric; nan for a single split."""
         return float(self.values[name].std(ddof=1) / np.sqrt(self.count)) if self.count > 1 else float("nan")
 
     def rows(self) -> list[tuple[str, str, str, str]]:
-        """Name, mean, standard error and range of each metric, in words."""
+        """Name, mean, standard error and range of each metric, as text."""
         made = []
         for metric in self.metrics:
             values = self.values[metric.name]
@@ -56,7 +56,7 @@ class SplitScores:
         return made
 
     def numbers(self) -> Record:
-        """As JSON."""
+        """Everything as plain numbers, for JSON."""
         return {
             name: {
                 "mean": self.mean(name),

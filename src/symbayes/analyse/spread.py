@@ -1,4 +1,4 @@
-"""How weights lie over the draws: how near two draws are, how far each weight moves, whether chains agree."""
+"""The spread of weights over draws: cosine of two draws, sigma of each weight, and R-hat."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ FEWEST_FOR_RHAT = 4
 @briefly
 @dataclass(frozen=True)
 class Spread:
-    """How weights lie over the draws of all chains; R-hat is None where chains are too short or alone.
+    """The spread of weights over the draws of all chains.
 
     Attributes:
-        cosine: mean over pairs of draws of the inner product, over the mean squared norm.
+        cosine: mean inner product over pairs of draws, divided by the mean squared norm.
         sigma: standard deviation of each weight that moves at all.
-        still: how many do not.
-        rhat: rank-normalised split R-hat of each weight.
+        still: the number of weights that do not move.
+        rhat: rank-normalised split R-hat of each weight; None where chains are too short or there is one.
     """
 
     cosine: float
@@ -38,7 +38,7 @@ class Spread:
 
     @classmethod
     def of(cls, draws: Draws, most: int) -> Spread:
-        """That of at most so many weights."""
+        """The spread of at most `most` weights."""
         weights = some_weights(draws, most)
         chains, count = weights.shape[0], weights.shape[0] * weights.shape[1]
         flat = weights.reshape(count, -1).astype(np.float64)

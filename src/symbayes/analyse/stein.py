@@ -1,8 +1,8 @@
 """How far draws are from the density of a posterior, by kernel Stein discrepancies of weights and functions.
 
-Only the gradient of the log density is needed, and no draws of a reference; those of a reference stand beside
-as the ceiling.  Functions are compared by random combinations of what networks predict at some inputs, with
-the derivatives of these by the weights (see `evaluate.stein`).
+Only the gradient of the log density is needed, and no draws of a reference; the discrepancy of a reference is
+given as the ceiling.  Functions are compared by random combinations of the predictions at some inputs, with
+their derivatives with respect to the weights (see `evaluate.stein`).
 """
 
 from __future__ import annotations
@@ -20,18 +20,19 @@ from symbayes.draws import Draws
 from symbayes.engine import Opened
 
 COMBINATIONS = 8
-"""Random combinations of predictions: a Jacobian has a row for each."""
+"""The number of random combinations of predictions; a Jacobian has a row for each."""
 INPUTS = 64
 JACOBIANS = 2**26
-"""Numbers in all Jacobians of a set of draws; with more, fewer draws are compared."""
+"""The most numbers in all Jacobians of a set of draws; fewer draws are compared if there would be more."""
 
 
 def stein_discrepancies(
     run: Opened, sets: Mapping[str, Draws], total: int, x: np.ndarray | None = None
 ) -> dict[str, dict[str, float]]:
-    """Of each set, from the density of a run's posterior, at one bandwidth for all: that of `reference`.
+    """The discrepancy of each set of draws from the density of a run's posterior.
 
-    By `weights`, and by `functions` where there are inputs to compare them at.
+    The bandwidth of all is that of `reference`.  It is given by `weights` and, if there are inputs, by
+    `functions`.
     """
     posterior = run.posterior  # read from its data here, and not within a program
     gradients = jax.jit(lambda some: jax.lax.map(posterior.gradient, some))

@@ -1,4 +1,4 @@
-"""A comparison as Markdown, comma-separated values, LaTeX, JSON and pandas."""
+"""A comparison in Markdown, comma-separated values, LaTeX, JSON and pandas."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SPECIAL = {"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "$": r"\$", "±": r"$
 
 
 def markdown(table: Comparison) -> str:
-    """As a table of Markdown, the best in bold."""
+    """The table in Markdown, with the best in bold."""
     heads = ["run", *(f"{metric.name}{_arrow(metric, 0)}" for metric in table.told)]
     lines = [heads, ["---", *("---:" for _ in table.told)]]
     lines += [[_plain(name), *(_bold(table, name, m, "**", "**") for m in table.told)] for name in table.rows]
@@ -31,7 +31,7 @@ def markdown(table: Comparison) -> str:
 
 
 def latex(table: Comparison) -> str:
-    """As a tabular of LaTeX with rules of the package booktabs, the best in bold."""
+    """The table as a tabular of LaTeX with rules of the package booktabs, with the best in bold."""
     heads = ["run", *(f"{_escaped(metric.name)}{_arrow(metric, 1)}" for metric in table.told)]
     lines = [
         " & ".join([_escaped(name), *(_bold(table, name, m, r"\textbf{", "}", True) for m in table.told)])
@@ -46,7 +46,7 @@ def latex(table: Comparison) -> str:
 
 
 def csv_text(table: Comparison) -> str:
-    """As comma-separated values: a column for each number and one for each margin."""
+    """The table as comma-separated values: a column for each number and one for each margin."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     columns = table.columns
@@ -61,7 +61,7 @@ def csv_text(table: Comparison) -> str:
 
 
 def numbers(table: Comparison) -> dict[str, Any]:
-    """For JSON: numbers, margins, and which are best; what is not finite is None."""
+    """The numbers, the margins and the names of the best runs, for JSON; None for what is not finite."""
     return {
         "reference": table.reference,
         "test_examples": table.examples,
@@ -79,7 +79,7 @@ def numbers(table: Comparison) -> dict[str, Any]:
 
 
 def to_pandas(table: Comparison, margins: bool = False) -> Any:
-    """As a DataFrame with a row for each run, of the numbers or of their margins."""
+    """The numbers, or their margins, as a DataFrame with a row for each run."""
     try:
         import pandas as pd
     except ImportError:
@@ -93,13 +93,13 @@ def to_pandas(table: Comparison, margins: bool = False) -> Any:
 
 
 def require_ending(path: Path, more: tuple[str, ...] = ()) -> None:
-    """Refuse a file whose ending does not say how to write it."""
+    """Refuse a file whose ending is not that of a known format."""
     known = (*ENDINGS, *more)
     require(path.suffix in known, f"a table is saved as {', '.join(known)}, and {path} ends in none of them")
 
 
 def save(table: Comparison, path: Path) -> Path:
-    """Write the table as the ending of the file says."""
+    """Write the table in the format of the file's ending."""
     require_ending(path)
     made = {".md": markdown, ".csv": csv_text, ".tex": latex, ".json": _json}[path.suffix](table)
     files.make_folders(path.parent)

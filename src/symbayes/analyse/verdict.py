@@ -1,4 +1,4 @@
-"""What numbers of mixing mean, in words."""
+"""The verdict about the mixing of chains, in sentences."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Numbers = Mapping[str, Mapping[str, float]]
 """The numbers of `Mixing`, by space."""
 
 NEARLY_ALL = 0.99
-"""The share of quantities whose R-hat is good where chains have mixed."""
+"""Chains have mixed if at least this share of the quantities has an R-hat below the limit."""
 
 SAME_DRAWS = "weights, same draws"
-"""The space of the weights of those draws that were aligned, where these are not all."""
+"""The space of the raw weights of only those draws that were aligned, where these are not all."""
 
 LOW_ACCEPTANCE = 0.4
 CORRELATED = 0.1
-"""Independent draws per draw below which draws are worth little."""
+"""Draws are called strongly correlated if the effective sample size per draw is below this."""
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,8 @@ class Verdict:
     """An answer and its reasons.
 
     Attributes:
-        mixed: whether chains sample one law; None where it cannot be told.
-        sentences: the answer, what the draws are worth, what symmetries hide, and what to change.
+        mixed: whether chains sample one distribution; None where that is not known.
+        sentences: the answer, the effective sample size, the effect of symmetries, and advice.
     """
 
     mixed: bool | None
@@ -44,10 +44,12 @@ def verdict(
     acceptance: float | None = None,
     divergences: int | None = None,
 ) -> Verdict:
-    """The verdict about a run of so many chains and draws of each."""
+    """The verdict about a run with this number of chains and of draws in each."""
     if not across:
-        words = f"{_counted(chains, 'chain')} of {_counted(draws, 'draw')} can be compared with nothing"
-        sentence = f"It cannot be told whether chains have mixed: {words}; four draws are the fewest."
+        words = f"{_counted(chains, 'chain')} of {_counted(draws, 'draw')}"
+        sentence = (
+            f"Whether chains have mixed is not known: {words} cannot be compared, which takes four draws."
+        )
         return Verdict(None, (sentence,))
     space = "predictions" if "predictions" in across else "weights"
     where = "function space" if space == "predictions" else "weight space"
@@ -57,13 +59,13 @@ def verdict(
         f"{'Mixed' if mixed else 'Not mixed'} in {where}: R-hat is below {GOOD} for {share:.1%} of "
         f"the {space}, median {across[space]['R-hat, median']:.3f}."
         if mixed is not None
-        else f"It cannot be told whether chains have mixed: no {space} change."
+        else f"Whether chains have mixed is not known: no {space} change between draws."
     ]
     worth = across[space]["ESS bulk, median"]
     if not np.isnan(worth):
         sentences.append(
             f"{chains * draws:,} draws are worth about {worth:,.0f} independent ones "
-            f"(median over the {space})."
+            f"(median effective sample size of the {space})."
         )
     sentences += _symmetries(across)
     sentences += _changes(mixed, within[space]["below 1.1"], worth / (chains * draws), chains)
@@ -72,7 +74,7 @@ def verdict(
 
 
 def _symmetries(across: Numbers) -> list[str]:
-    """What alignment changes, beside what it does to noise."""
+    """The effect of alignment on R-hat, compared with its effect on noise."""
     if "aligned weights" not in across:
         return []
     unaligned = SAME_DRAWS if SAME_DRAWS in across else "weights"
@@ -80,27 +82,30 @@ def _symmetries(across: Numbers) -> list[str]:
         across[space]["R-hat, median"] for space in (unaligned, "aligned weights", "prior, aligned")
     )
     of = "weights" if unaligned == "weights" else "weights of the aligned draws"
-    told = f"The median R-hat of {of} is {raw:.3f}, aligned {aligned:.3f} (draws of the prior: {noise:.3f})"
+    told = (
+        f"The median R-hat of {of} is {raw:.3f} before alignment and {aligned:.3f} after it "
+        f"(aligned draws of the prior: {noise:.3f})"
+    )
     if raw < GOOD:
-        return [f"{told}: symmetries keep no chains apart."]
+        return [f"{told}: symmetries do not keep chains apart."]
     if aligned < GOOD:
-        return [f"{told}: chains lie apart by symmetries of the network alone."]
-    return [f"{told}: chains lie apart by more than symmetries."]
+        return [f"{told}: chains differ by symmetries of the network alone."]
+    return [f"{told}: chains differ by more than symmetries."]
 
 
 def _changes(mixed: bool | None, share_within: float, worth: float, chains: int) -> list[str]:
     """What to do next."""
     if mixed is False and share_within < NEARLY_ALL:
-        return ["Single chains still drift: use more burn-in and more draws, or begin at trained networks."]
+        return ["Single chains still drift: use more burn-in and more draws, or start at trained networks."]
     if mixed is False:
         return [
-            "Every chain has settled by itself, each in a place of its own: average over chains, and use "
-            "more of them; more draws of the same ones will not bring them together."
+            "Every chain has converged, but to a different place: average over chains, and use more of "
+            "them. More draws of the same chains will not bring them together."
         ]
     if worth < CORRELATED:
-        return ["Draws are strongly correlated: longer trajectories give more for the same gradients."]
+        return ["Draws are strongly correlated: longer trajectories use the same gradients better."]
     if mixed and chains == 1:
-        return ["One chain alone does not see other modes: run more of them."]
+        return ["A single chain does not show whether there are other modes: run more chains."]
     return []
 
 

@@ -14,7 +14,7 @@ def comparison_table(comparison: Comparison) -> Table:
     told = comparison.told
     ceiling = {"ceiling": CEILING} if any(name.startswith(CEILING_ROW) for name in comparison.rows) else {}
     margin = {"±": "half of the 95% interval over test examples"} if comparison.margins else {}
-    untold = {"–": f"not told: {comparison.untold}"} if comparison.untold else {}
+    untold = {"–": f"no number: {comparison.untold}"} if comparison.untold else {}
     return Table(
         columns=["run", *comparison.columns],
         rows=[

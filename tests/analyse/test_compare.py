@@ -132,9 +132,7 @@ def test_a_note_stands_once_and_what_is_missing_is_explained() -> None:
     assert len(found.columns) == 7
     table = comparison_table(found)
     assert list(table.notes) == [*names, "ceiling", "–"]
-    why = (
-        "several is not compared with itself; the metric takes several draws and the run predicts with one"
-    )
+    why = "several is not compared with itself; the metric takes several draws and the run predicts with one"
     assert found.untold == why
     assert f"A – means that there is no number: {why}." in found.caption
     assert good(found.told) == "high AUROC and low NLL and TV"

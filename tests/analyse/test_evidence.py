@@ -135,7 +135,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     page = tmp_path / "models.html"
     assert main(["evidence", str(run), "--rungs", "3", "--json", str(numbers), "--out", str(page)]) == 0
     output = capsys.readouterr().out
-    for part in ("Left out one by one", "thermodynamic integration, 3 rungs", "stepping stones", "6 copies"):
+    for part in ("Leave-one-out", "thermodynamic integration, 3 rungs", "stepping stones", "6 copies"):
         assert part in output
     assert (tmp_path / "hmc-ladder" / "rung-01" / "config.json").exists()
     told = json.loads(numbers.read_text())

@@ -102,7 +102,7 @@ def test_networks_are_chosen_as_by_trying_every_one() -> None:
         chosen.append(min(tried, key=lambda i: tried[i]))
     np.testing.assert_array_equal(herded(predictions, target, 4), chosen)
     assert sorted(herded(predictions, predictions[3], 7)) == list(range(7)), "the nearest one is kept once"
-    with pytest.raises(ValueError, match="8 networks cannot be chosen from 7 draws"):
+    with pytest.raises(ValueError, match="8 networks are to be kept, and there are 7"):
         herded(predictions, target, 8)
 
 

@@ -215,7 +215,7 @@ def test_every_bin_keeps_its_count_even_with_confidence_on_its_upper_edge(bins, 
 def test_burn_in_outside_the_frame_is_named():
     draws = np.random.default_rng(0).normal(100, 1, (2, 50))
     descent = np.stack([np.linspace(4321, 100, 20)] * 2)
-    assert "above the frame, at up to 4,321 nats" in figures.traces(draws, None, descent).caption
+    assert "above the frame, at energies up to 4,321 nats" in figures.traces(draws, None, descent).caption
     assert "above the frame" not in figures.traces(draws, None, draws[:, :10]).caption
 
 
@@ -259,7 +259,7 @@ def test_the_frontier_tells_every_point_apart_and_98_from_99_percent():
 
 def test_one_draw_per_chain_is_an_ensemble_and_one_chain_makes_no_claim():
     assert "members" in figures.traces(np.arange(5.0)[:, None]).title
-    assert "one chain cannot" in figures.traces(np.arange(5.0)[None]).caption
+    assert "One chain cannot" in figures.traces(np.arange(5.0)[None]).caption
 
 
 def test_many_classes_show_the_likeliest_and_always_the_true_one():

@@ -50,7 +50,7 @@ def test_parts_are_made_where_they_are_asked_for(runs: dict[str, Path], digits: 
     ]
     assert far.call_args.args[:2] == (opened["ensemble"], opened["hmc"])
     assert far.call_args.args[3].draws == 40
-    assert made[2].lead == "Not told: it predicts otherwise."
+    assert made[2].lead == "Not available: it predicts otherwise."
     shown = tables(made[0].items)
     assert shown["predictions of"].rows == [["the run", 0.9, 0.1], ["the reference (ceiling)", 0.97, 0.03]]
     assert shown["draws of"].columns == ["draws of", "KSD² of weights", "KSD² of functions"]
@@ -82,7 +82,7 @@ def test_the_page_about_models_shows_the_ladder_and_every_estimate(
     np.testing.assert_allclose(heights, -found.rungs.means)
     assert curves.call_args.kwargs == {"log_y": True}
     assert dots.call_args.args[0] == {
-        "as it is": {"ladder": -40.0, "Laplace, map": -45.0},
+        "not corrected": {"ladder": -40.0, "Laplace, map": -45.0},
         "with all copies of a mode": {"Laplace, map": pytest.approx(-45 + np.log(48))},
     }
     page = write_models(found, {"hmc": open_run(runs["hmc"])}, tmp_path / "page.html").read_text()
@@ -91,7 +91,7 @@ def test_the_page_about_models_shows_the_ladder_and_every_estimate(
     apart = [Estimate("integrated", -40.0, 0.5), Estimate("stones", -43.0, 0.5)]
     for estimates, told in ((apart, False), ([*apart[:1], Estimate("stones", -44.0, 0.5)], True)):
         (table,) = list(tables(models_section(models(estimates)).items).values())[1:]
-        assert ("take more rungs" in table.caption) == told
+        assert ("use more rungs" in table.caption) == told
     # Densities may be above one; and without a ladder there is no picture of it.
     assert models_section(models([], negative=False)).items
     alone = dataclasses.replace(found, rungs=None, estimates=[])

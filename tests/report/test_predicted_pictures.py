@@ -47,10 +47,10 @@ def test_pixels_as_real_targets(halves: sb.data.Dataset, monkeypatch: pytest.Mon
     assert "On 25 examples with 8x4 positions each." in page
     assert [s.title for s in report.sections()][-2:] == [CALIBRATION, UNSURE]
     grid = grids[0]
-    assert list(grid) == ["seen", "true", "mean", "sd", "draw 1", "draw 2", "draw 3"]
+    assert list(grid) == ["input", "true", "mean", "sd", "draw 1", "draw 2", "draw 3"]
     predictive = report.predictives["hmc"]
     order = np.argsort(-(predictive.std**2).mean(axis=(1, 2, 3)), kind="stable")[:8]
-    np.testing.assert_array_equal(grid["seen"], np.asarray(halves.test.x)[order])
+    np.testing.assert_array_equal(grid["input"], np.asarray(halves.test.x)[order])
     y = np.asarray(halves.test.y)
     np.testing.assert_allclose(grid["true"], (y[order] - y.min()) / (y.max() - y.min()), rtol=1e-6)
     np.testing.assert_allclose(grid["sd"], predictive.std[order, ..., 0])
@@ -87,7 +87,7 @@ def test_pixels_as_labels(halves: sb.data.Dataset, monkeypatch: pytest.MonkeyPat
     predictive, y = report.predictives["hmc"], np.asarray(data.test.y)
     hits = predictive.probs.mean(axis=(0, 1)).argmax(axis=-1) == y
     assert report.comparison.rows["hmc"]["accuracy"] == hits.mean()
-    assert list(grids[0]) == ["seen", "true", "most probable", "entropy", "draw 1", "draw 2", "draw 3"]
+    assert list(grids[0]) == ["input", "true", "most probable", "entropy", "draw 1", "draw 2", "draw 3"]
     order = np.argsort(-predictive.entropy.mean(axis=(1, 2)), kind="stable")[:8]
     np.testing.assert_array_equal(grids[0]["true"], y[order])
     np.testing.assert_array_equal(grids[0]["most probable"], predictive.mean[order].argmax(axis=-1))

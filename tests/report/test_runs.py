@@ -84,8 +84,9 @@ def by_hand(path: Path, x: np.ndarray) -> np.ndarray:
 
 
 def pictures(html_page: str) -> list[np.ndarray]:
-    """The grey pictures in the section about the least sure images, in the order in which they stand."""
-    (section,) = [part for part in html_page.split("<section")[1:] if "least sure" in part.split("</h2>")[0]]
+    """The grey pictures in the section about the least certain images, in the order in which they stand."""
+    parts = html_page.split("<section")[1:]
+    (section,) = [part for part in parts if "least certain" in part.split("</h2>")[0]]
     drawings = re.findall(r'<image[^>]*href="data:image/png;base64,([^"]+)"', section)
     return [np.asarray(Image.open(io.BytesIO(base64.b64decode(d))).convert("L")) / 255 for d in drawings]
 

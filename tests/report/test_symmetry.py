@@ -32,7 +32,7 @@ def test_the_section_tells_the_findings(findings: dict[str, Findings]) -> None:
 def test_an_ensemble_has_no_rhat_and_the_page_says_why(findings: dict[str, Findings]) -> None:
     made = section("ensemble", findings["ensemble"])
     assert "R-hat is left out" in made.lead
-    assert "3 chains of 1 draw were looked at" in made.lead
+    assert "3 chains of 1 draw were used" in made.lead
     assert not any("R-hat" in item.title for item in made.items if isinstance(item, Figure))
     columns = [item.columns for item in made.items if isinstance(item, Table)]
     assert "within a chain" not in columns[1]
@@ -45,7 +45,7 @@ def test_the_table_of_compact_posteriors_has_every_row(findings: dict[str, Findi
     assert table.columns == ["posterior", "kbit stored", "accuracy", "NLL", "agreement", "TV"]
     assert [row[0] for row in table.rows] == [row.name for row in compact.rows]
     assert [row[-1] for row in table.rows] == [row.scores["TV"] for row in compact.rows]
-    assert "made from 8 draws and tried on 150 test examples" in table.caption
+    assert "made from 8 draws and evaluated on 150 test examples" in table.caption
     assert table.notes["agreement"] == "share of predictions equal to those of the 8 draws that were held out"
     assert list(table.notes) == ["agreement", "TV"]
 

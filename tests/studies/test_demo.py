@@ -25,7 +25,7 @@ def test_the_demonstration_writes_its_page_and_numbers(
     assert main(["demo", "--out", str(tmp_path / "demo"), "--json", "-"]) == 0
     page, printed = tmp_path / "demo/index.html", capsys.readouterr()
     text = page.read_text()
-    for title in ("Side by side", "Symmetry of hmc", "Symmetry of ensemble"):
+    for title in ("Comparison", "Symmetry of hmc", "Symmetry of ensemble"):
         assert title in text
     numbers = json.loads((tmp_path / "demo/results.json").read_text())
     assert set(numbers["symmetry"]) == {"hmc", "ensemble"}

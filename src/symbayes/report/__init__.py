@@ -1,4 +1,4 @@
-"""Figures and the page: what a person sees of a run."""
+"""Figures and pages about runs."""
 
 from symbayes.report.runs import Report
 

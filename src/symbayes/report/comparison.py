@@ -10,7 +10,7 @@ from symbayes.report.words import listed
 
 
 def comparison_table(comparison: Comparison) -> Table:
-    """A row for every run; below it what the columns mean."""
+    """A table with a row for every run, and with notes that explain the columns."""
     told = comparison.told
     ceiling = {"ceiling": CEILING} if any(name.startswith(CEILING_ROW) for name in comparison.rows) else {}
     margin = {"±": "half of the 95% interval over test examples"} if comparison.margins else {}
@@ -30,7 +30,7 @@ def comparison_table(comparison: Comparison) -> Table:
 
 
 def base_name(column: str) -> str:
-    """The name of a metric without the place in brackets where it is told."""
+    """The name of a metric without the set of inputs in brackets."""
     return column.partition(" (")[0]
 
 

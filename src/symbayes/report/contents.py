@@ -1,4 +1,4 @@
-"""What a page is made of: tables and figures, and the sections that hold them."""
+"""The contents of a page: tables and figures, and the sections that hold them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Cell = str | bool | int | float | np.integer | np.floating | None
 class Table:
     """Rows under named columns; the first column names the row.
 
-    ``formats`` gives a format specification per column (``".1%"``); ``best`` says of a column
-    whether its higher or its lower values are better, and marks the best ones, or names the rows to mark;
-    ``margins`` stand beside numbers, by row and column; ``notes`` say beneath the table what words mean.
+    ``formats`` gives a format specification per column (``".1%"``).  ``best`` says for a column whether
+    higher or lower values are better, so that the best are marked, or names the rows to mark.  ``margins``
+    are shown beside numbers, by row and column.  ``notes`` explain words below the table.
     """
 
     columns: Sequence[str]
@@ -50,7 +50,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawing as SVG, with what a person should see in it and a text that stands in for it."""
+    """A drawing as SVG, with a caption that says what to see in it and an alternative text."""
 
     title: str
     svg: str

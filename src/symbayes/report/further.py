@@ -1,7 +1,7 @@
-"""Sections that take longer and are made where they are asked for: distances, and landscapes.
+"""Sections that take longer and are made on request: distances from the reference, and landscapes.
 
-What cannot be told of a run, such as the distance between weights of different networks, is said in the
-section in one sentence.
+Where a section does not apply, as for the distance between weights of different networks, it says why in one
+sentence.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from symbayes.specs import require
 Part = Literal["quality", "landscape"]
 T = TypeVar("T")
 DRAWS = 300
-"""The most draws of each set whose distances are taken."""
+"""The most draws of each set between which distances are computed."""
 
 
 def require_parts(also: Sequence[str]) -> None:
@@ -40,7 +40,7 @@ def further_sections(
     bounds: Bounds,
     tell: Tell,
 ) -> list[Section]:
-    """Those that are asked for, of every run."""
+    """The requested sections, for every run."""
     made = []
     if "quality" in also:
         few = Bounds(draws=min(DRAWS, bounds.draws))
@@ -71,4 +71,4 @@ def _or_why_not(title: str, make: Callable[[], Section]) -> Section:
     try:
         return make()
     except ValueError as error:
-        return Section(title, f"Not told: {error}.", [])
+        return Section(title, f"Not available: {error}.", [])

@@ -1,7 +1,7 @@
-"""From a standalone SVG document to a fragment that can stand beside others in one HTML page.
+"""Turn a standalone SVG document into a fragment for an HTML page with several drawings.
 
-Inside a page all drawings share one space of ids and one style sheet: ids get a prefix, and style
-elements, which would apply to the whole page, are taken out.
+Inside a page all drawings share their ids and style sheet, so ids get a prefix, and style elements, which
+would apply to the whole page, are removed.
 """
 
 from __future__ import annotations

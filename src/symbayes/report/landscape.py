@@ -26,34 +26,40 @@ def landscape_tables(found: Landscape) -> list[Table]:
             ]
             for chain in range(len(mass.mass))
         ]
-        caption = "Summed squares of all weights, and the least that scalings of the units leave of them."
+        caption = "The mass (sum of squares of all weights), and its minimum over scalings of the units."
         if mass.without:
-            caption += f" {mass.without:,} units have no least, since one of their sides is zero."
+            caption += (
+                f" {mass.without:,} units have no minimum, since all their incoming or all their outgoing "
+                "weights are zero."
+            )
         columns = ["mean over draws", "mass", "minimum", "ratio"]
         made.append(Table(columns, rows, caption, dict.fromkeys(columns[1:], ".4g")))
     if found.eigenvalues:
         count = max(len(one.values) for one in found.eigenvalues)
-        columns = ["last draw of", *(f"λ{number + 1}" for number in range(count)), "± beside rounding"]
+        columns = ["last draw of", *(f"λ{number + 1}" for number in range(count)), "error bound"]
         rows = [
             [f"chain {chain + 1}", *one.values, *[None] * (count - len(one.values)), float(one.bounds.max())]
             for chain, one in enumerate(found.eigenvalues)
         ]
-        caption = "The largest eigenvalues of the Hessian of minus the log density, by Lanczos' method."
+        caption = (
+            "The largest eigenvalues of the Hessian of minus the log density, by Lanczos' method. The error "
+            "bound does not include rounding."
+        )
         made.append(Table(columns, rows, caption, dict.fromkeys(columns[1:], ".4g")))
     return made
 
 
 def landscape_section(name: str, found: Landscape) -> Section:
     items: list[Table | Figure] = [figures.loss_planes(found.planes)] if found.planes else []
-    lead = "Where the networks of a run lie in the loss, how heavy they are, and how sharply the loss bends."
+    lead = "The loss on a plane through three networks, the mass of the networks, and the curvature."
     return Section(f"Landscape of {name}", lead, [*items, *landscape_tables(found)])
 
 
 def write_landscape(name: str, run: Opened, found: Landscape, path: Path) -> Path:
-    """Write the page; gives its path."""
+    """Write the page; returns its path."""
     parts = []
     if found.masses is not None:
-        parts.append(f"The networks weigh {np.median(found.masses.ratio):.3g} times the least (median).")
+        parts.append(f"The median mass is {np.median(found.masses.ratio):.3g} times its minimum.")
     if found.eigenvalues:
         parts.append(f"The largest eigenvalue is {found.eigenvalues[0].values[0]:.4g} in the first chain.")
     section = landscape_section(name, found)

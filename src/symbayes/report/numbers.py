@@ -10,7 +10,7 @@ import numpy as np
 
 
 def json_text(value: Any) -> str:
-    """JSON with a line for every entry; what is not finite is null, and arrays are lists."""
+    """JSON with a line for every entry; numbers that are not finite become null, and arrays become lists."""
     return json.dumps(_plain(value), indent=1, allow_nan=False) + "\n"
 
 

@@ -19,7 +19,7 @@ from symbayes.report.contents import Cell, Figure, Section, Table
 from symbayes.report.inline import inline
 
 PROSE = 48
-"""Characters from which a cell is a sentence."""
+"""A cell with more characters than this is shown as a sentence."""
 
 __all__ = ["Figure", "Section", "Table", "render", "write"]
 
@@ -68,7 +68,7 @@ def _environment() -> Any:
 
 
 def write(path: str | os.PathLike[str], html: str) -> None:
-    """Put the page at ``path``: whole, or not at all (the file that was there stays)."""
+    """Write the page to ``path``; if that fails, a file that was there before is kept."""
     target, content = Path(path), html.encode()
     files.make_folders(target.parent)
     files.write_bytes(target, content)
@@ -159,7 +159,7 @@ def _margin(table: Table, row: str, column: str) -> str:
 
 
 def _best_text(values: Sequence[Cell], texts: Sequence[str], direction: str | None) -> str | None:
-    """How the best value of a column reads; values that read the same share the mark."""
+    """The text of the best value of a column; all cells with the same text are marked."""
     if direction is None:
         return None
     finite = [

@@ -13,7 +13,7 @@ from symbayes.report.provenance import provenance
 
 
 def pair_tables(pair: Pair) -> list[Table]:
-    """Loss and, for classes, accuracy: at both ends and half-way, by form and part of the data."""
+    """Tables of the loss and, for classes, the accuracy at both ends and half-way."""
     caption = "Loss in nats per example; the barrier is its largest rise above the line between the ends."
     if pair.recomputed:
         caption += f" Statistics of normalisers are computed again on {pair.recomputed:,} training examples."
@@ -50,18 +50,21 @@ def pair_page(pair: Pair, names: tuple[str, str], data: str) -> str:
     )
     summary = (
         f"Between {names[0]} and {names[1]} the test loss on {data} rises by {pair.barrier('raw'):.3g} nats "
-        f"as they are, and by {pair.barrier('aligned'):.3g} once the units of the second stand in the order "
-        "of the first. Two networks without a barrier lie in one basin, and their mean is as good as they."
+        f"before alignment, and by {pair.barrier('aligned'):.3g} after the units of the second are put in "
+        "the order of the first. Two networks without a barrier lie in one basin, and the network half-way "
+        "is about as good as both."
     )
     return page.render(
         title=f"{names[0]} and {names[1]} on {data}",
         summary=summary,
-        sections=[Section("Between two networks", "In a straight line from the first to the second.", items)],
+        sections=[
+            Section("Between two networks", "The straight line from the first network to the second.", items)
+        ],
         provenance=provenance({}),
     )
 
 
 def write_pair(pair: Pair, names: tuple[str, str], data: str, path: Path) -> Path:
-    """Write the page; gives its path."""
+    """Write the page; returns its path."""
     page.write(path, pair_page(pair, names, data))
     return path

@@ -1,7 +1,7 @@
 """Figures on axes of matplotlib, for notebooks and papers: ``sb.plot.reliability(predictive, y, ax=ax)``.
 
-Every function draws one series onto `ax` (by default the current axes) and gives the axes back.  Calling
-again with the same axes adds the next series in the next colour; `label` names it in the legend.
+Every function draws one series onto `ax` (by default the current axes) and returns the axes.  Another call
+with the same axes adds the next series in the next colour; `label` names it in the legend.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["coverage", "entropy", "intervals", "pit", "predicted", "reliability"
 
 
 def reliability(predictive: Predictive, y: Any, ax: Axes | None = None, label: str | None = None) -> Axes:
-    """Accuracy against confidence, with 95% intervals and the diagonal, of predicted classes."""
+    """Reliability of predicted classes: accuracy against confidence, with 95% intervals and the diagonal."""
     from symbayes.report.figures.calibration import diagonal, draw_reliability
 
     _require("classes", predictive)
@@ -39,7 +39,7 @@ def reliability(predictive: Predictive, y: Any, ax: Axes | None = None, label: s
 
 
 def entropy(predictive: Predictive, ax: Axes | None = None, label: str | None = None) -> Axes:
-    """How the entropy of predicted classes is spread over the inputs."""
+    """A histogram of the entropy of predicted classes over the inputs."""
     from symbayes.report.figures.calibration import draw_entropies
 
     _require("classes", predictive)
@@ -63,7 +63,7 @@ def coverage(predictive: Predictive, y: Any, ax: Axes | None = None, label: str 
 
 
 def pit(predictive: Predictive, y: Any, ax: Axes | None = None, label: str | None = None) -> Axes:
-    """Where real targets fall in their predictives: level where these are right."""
+    """A histogram of the probability integral transform of real targets: flat where predictives are right."""
     from symbayes.report.figures.regression import draw_pit
 
     axes, index = _axes(ax)
@@ -81,7 +81,7 @@ def predicted(
 
 
 def intervals(predictive: Predictive, y: Any, ax: Axes | None = None, level: float = 0.9) -> Axes:
-    """Central intervals one beside the other, in the order of their means, with the targets."""
+    """Central intervals side by side, in the order of the predicted means, with the targets."""
     from symbayes.report.figures.regression import draw_intervals
 
     axes, _ = _axes(ax)
@@ -91,7 +91,7 @@ def intervals(predictive: Predictive, y: Any, ax: Axes | None = None, level: flo
 
 
 def trace(run: Source, statistic: str = "energy", ax: Axes | None = None) -> Axes:
-    """A statistic of every draw, a line for each chain."""
+    """A statistic of every draw, with a line for each chain."""
     from symbayes.report.figures.canvas import pen
 
     axes, index = _axes(ax)
@@ -105,12 +105,15 @@ def trace(run: Source, statistic: str = "energy", ax: Axes | None = None) -> Axe
 
 
 def rhat(run: Source, predictive: Predictive | None = None, ax: Axes | None = None) -> Axes:
-    """Rank-normalised split R-hat of the weights and, with the run's predictive, of its predictions."""
+    """Histograms of R-hat of the weights and, with the run's predictive, of its predictions.
+
+    It is the rank-normalised split R-hat of Vehtari et al. (2021).
+    """
     from symbayes.report.figures.canvas import pen
 
     axes, index = _axes(ax)
     found = mixing(run, predictive)
-    require(bool(found), "R-hat takes two chains of four draws or more")
+    require(bool(found), "R-hat takes at least two chains of at least four draws")
     for number, (space, mixed) in enumerate(found.items()):
         values = mixed.rhat[np.isfinite(mixed.rhat)]
         ink = pen(index + number)
@@ -130,7 +133,7 @@ def _axes(ax: Axes | None) -> tuple[Axes, int]:
 
 
 def _named(axes: Axes, handle: Any, label: str | None) -> Axes:
-    """With the series in the legend; one without a name counts too, and is not shown there."""
+    """Add the series to the legend; one without a name is counted too, but not shown there."""
     handle.set_label(label or f"series {len(axes.get_legend_handles_labels()[1]) + 1}")
     if label is not None:
         axes.legend()

@@ -1,4 +1,4 @@
-"""Sections that show predictions, by the figures that a kind of predictive names."""
+"""Sections about predictions; each kind of predictive names the figures that show it."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from symbayes.report import figures
 from symbayes.report.contents import Figure, Section
 
 LEVEL = 0.9
-"""Probability of the intervals that are drawn."""
+"""The probability of the intervals that are drawn."""
 MOST = 1000
-"""Examples whose intervals are computed for the figures."""
+"""The most examples whose intervals are computed for the figures."""
 PICTURES = 8
 DRAWS = 3
-"""Draws that are shown one by one."""
+"""The number of draws that are shown one by one."""
 
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """What the figures are drawn from: predictives of one kind at the test inputs of a dataset."""
+    """The data of the figures: predictives of one kind at the test inputs of a dataset."""
 
     predictives: Mapping[str, Any]
     reference: str
@@ -46,7 +46,7 @@ class Shown:
 
     @property
     def unit(self) -> str:
-        """What a single real target is called; empty for several."""
+        """The name of a single real target; empty for several."""
         single = self.target.mean.shape[1:] == (1,)
         return (self.data.targets[0] if self.data.targets else "target") if single else ""
 
@@ -58,7 +58,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A kind of figure: the section that it stands in, and how it is drawn (or not)."""
+    """A kind of figure: its section, and the function that draws it, or gives None if it does not apply."""
 
     section: str
     draw: Callable[[Shown], Figure | None]
@@ -67,7 +67,7 @@ class Drawing:
 def prediction_sections(
     predictives: Mapping[str, Predictive], reference: str, data: Dataset
 ) -> list[Section]:
-    """One section after another, each with those of its figures that show this kind of predictive."""
+    """The sections about predictions, each with those figures that suit this kind of predictive."""
     shown = Shown(predictives, reference, data)
     drawn: dict[str, list[Figure]] = {}
     for name in shown.target.figures:
@@ -78,7 +78,7 @@ def prediction_sections(
 
 
 def detection_sections(judged: Mapping[str, Judged], reference: str) -> list[Section]:
-    """How well each run tells out-of-distribution inputs, a figure for every set of them."""
+    """How well each run detects out-of-distribution inputs, with a figure for every set of them."""
     made = []
     for where in judged[reference].ood:
         scores = {name: (one.test.doubt, one.ood[where].doubt) for name, one in judged.items()}
@@ -129,7 +129,7 @@ def _intervals(shown: Shown) -> Figure:
 
 
 def _in_units(shown: Shown, predictive: Any) -> figures.Predicted:
-    """Of one target in its own units; of several, which may have different ones, as they are."""
+    """The points of a single target in its own units; several targets stay standardised."""
     y, scaling = shown.y, shown.data.target_scaling
     if len(y) > MOST:
         some = np.linspace(0, len(y) - 1, MOST).astype(int)
@@ -180,11 +180,11 @@ def _pictures(shown: Shown) -> Figure | None:
     return figures.picture_grid(
         columns,
         maps=("sd",),
-        title="Pictures it predicts",
+        title="Predicted pictures",
         caption=(
-            "Each row is a test example: what the network saw, the truth, the mean prediction of "
-            f"{shown.reference}, its standard deviation (dark is sure), and the predictions of single draws. "
-            "Where the mean is blurred, draws differ."
+            "Each row is a test example: the input, the truth, the mean prediction of "
+            f"{shown.reference}, its standard deviation (dark means certain), and the predictions of single "
+            "draws. Where the mean is blurred, draws differ."
         ),
     )
 
@@ -202,11 +202,11 @@ def _label_maps(shown: Shown) -> Figure | None:
     return figures.picture_grid(
         columns,
         maps=("entropy",),
-        title="Labels it predicts",
+        title="Predicted labels",
         caption=(
-            "Each row is a test example: what the network saw, the true labels, the most probable ones under "
-            f"{shown.reference}, the entropy of the prediction (dark is sure), and the most probable labels "
-            "of single draws. Labels are shades of grey."
+            "Each row is a test example: the input, the true labels, the most probable labels under "
+            f"{shown.reference}, the entropy of the prediction (dark means certain), and the most probable "
+            "labels of single draws. Labels are shades of grey."
         ),
     )
 
@@ -214,7 +214,7 @@ def _label_maps(shown: Shown) -> Figure | None:
 def _inputs(shown: Shown) -> dict[str, np.ndarray]:
     """The inputs as a column, if they are pictures."""
     pictures = shown.x.ndim == 4 and shown.x.shape[-1] in (1, 3)
-    return {"seen": shown.x[shown.unsure]} if pictures else {}
+    return {"input": shown.x[shown.unsure]} if pictures else {}
 
 
 def _some_draws(predictive: Predictive) -> np.ndarray:
@@ -223,20 +223,20 @@ def _some_draws(predictive: Predictive) -> np.ndarray:
     return predictive.each[chosen]
 
 
-CALIBRATION = "Calibration: is it right as often as it says?"
-UNSURE = "Uncertainty: what is it least sure of?"
-ELSEWHERE = "Out-of-distribution inputs: does it doubt them?"
+CALIBRATION = "Calibration: are predictions correct as often as they claim?"
+UNSURE = "Uncertainty: which examples are the least certain?"
+ELSEWHERE = "Out-of-distribution inputs: are predictions less certain there?"
 
-REGRESSION = "Regression: how far off is it?"
+REGRESSION = "Regression: how close are predictions to the targets?"
 
 LEADS = {
-    REGRESSION: "Predictions of the test targets beside what they were.",
+    REGRESSION: "Predictions and true values of the test targets.",
     CALIBRATION: (
-        "What a calibrated model says holds as often as it says: of the predictions made with 80 % "
-        "probability, four out of five."
+        "A model is calibrated if its predictions are correct as often as it claims: of all predictions made "
+        "with a probability of 80%, four out of five."
     ),
-    ELSEWHERE: "Inputs from another dataset beside those of the test: a run should doubt them more.",
-    UNSURE: "The test examples of which {reference} is least sure.",
+    ELSEWHERE: "Predictions at inputs from another dataset should be less certain than at test inputs.",
+    UNSURE: "The test examples of which {reference} is least certain.",
 }
 
 DRAWINGS: dict[str, Drawing] = {
@@ -251,4 +251,4 @@ DRAWINGS: dict[str, Drawing] = {
     "pictures": Drawing(UNSURE, _pictures),
     "label maps": Drawing(UNSURE, _label_maps),
 }
-"""By the names that predictives give; the figure of pairs stands with the comparison."""
+"""The figures, by the names that predictives give; the figure of pairs is in the comparison's section."""

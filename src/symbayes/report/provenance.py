@@ -16,7 +16,7 @@ from symbayes.specs import installed_versions
 
 
 def provenance(runs: Mapping[str, Opened]) -> dict[str, str]:
-    """Where the page comes from."""
+    """The command, versions, hardware, time and folders that made a page."""
     return {
         "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
         "versions": ", ".join(f"{name} {number}" for name, number in installed_versions().items()),

@@ -18,19 +18,20 @@ FORMATS = {"MMD²": ".4f", "floor": ".4f", "p": ".3f", "sliced W₂": ".4g", "fl
 NOTES = {
     "MMD²": "unbiased squared maximum mean discrepancy from one half of the reference; it may be below zero",
     "floor": "the same between the two halves of the reference, at the same number of draws",
-    "p": "share of ways to deal the chains to two sets that are as far apart, longer chains thinned to the "
-    "shortest; missing where that leaves one draw",
+    "p": "p-value of a permutation test: the share of all ways to split the chains into two sets for which "
+    "the sets are at least as far apart. Longer chains are thinned to the length of the shortest; there is "
+    "no p-value where that leaves one draw",
 }
 
 
 def quality_tables(found: Quality) -> list[Table]:
-    """Weights and functions; the Stein discrepancies; the test of units."""
+    """Tables of the distances of weights and functions, the Stein discrepancies, and the test of units."""
     rows: list[list[Any]] = []
     for form, layers in found.weights.items():
         rows += [_row(f"{name}, {form}", one) for name, one in layers.items()]
     if found.functions is not None:
         rows.append(_row("functions", found.functions))
-    caption = f"How far {found.draws:,} draws of the run are from {found.draws:,} of the reference."
+    caption = f"Distances between {found.draws:,} draws of the run and {found.draws:,} of the reference."
     made = [Table(["weights of", *COLUMNS], rows, caption + _least(found), FORMATS, notes=NOTES)]
     if found.closeness:
         formats = {name: evaluate.FORMATS[name] for name in found.closeness}
@@ -41,7 +42,8 @@ def quality_tables(found: Quality) -> list[Table]:
                     [words, *(pair[number] for pair in found.closeness.values())]
                     for number, words in enumerate(("the run", "the reference (ceiling)"))
                 ],
-                "Mean predictions beside those of one half of the reference; the ceiling is its other half.",
+                "Mean predictions compared with those of one half of the reference; the ceiling is the "
+                "result for its other half.",
                 formats,
             )
         )
@@ -53,8 +55,8 @@ def quality_tables(found: Quality) -> list[Table]:
                     [words, *(one[name] for one in found.stein.values())]
                     for name, words in (("run", "the run"), ("reference", "the reference (ceiling)"))
                 ],
-                "Squared kernel Stein discrepancy from the posterior's density, near zero for its draws; it "
-                "needs no draws of the reference.",
+                "Squared kernel Stein discrepancy from the posterior's density. It is near zero for draws of "
+                "the posterior, and needs no draws of the reference.",
                 {f"KSD² of {of}": ".4g" for of in found.stein},
             )
         )
@@ -63,8 +65,8 @@ def quality_tables(found: Quality) -> list[Table]:
             Table(
                 ["layer", "variance between units", "after relabelling", "p"],
                 [[name, one.share, one.expected, one.p_value] for name, one in found.units.items()],
-                "Do all units of a layer share one marginal? A small p says that units differ in the same "
-                "way in all chains, as after a common start.",
+                "A test whether all units of a layer have the same marginal distribution. A small p means "
+                "that units differ in the same way in all chains, as when chains had a common start.",
                 {"variance between units": ".3f", "after relabelling": ".3f", "p": ".3f"},
             )
         )
@@ -78,7 +80,9 @@ def _row(name: str, one: Apart) -> list[Any]:
 def _least(found: Quality) -> str:
     smallest = next(iter(next(iter(found.weights.values())).values())).smallest
     return (
-        "" if smallest is None or smallest < 0.01 else f" So few chains give a p of {smallest:.2g} at least."
+        ""
+        if smallest is None or smallest < 0.01
+        else f" With so few chains, p cannot be smaller than {smallest:.2g}."
     )
 
 
@@ -86,14 +90,15 @@ def quality_section(name: str, reference: str, found: Quality) -> Section:
     """The part of a page about one run."""
     return Section(
         f"Distance of {name} from {reference}",
-        "A run that draws from the posterior is as far from one half of the reference as the other half is. "
-        "Raw weights count copies of one network as different; canonical ones do not.",
+        "If a run draws from the posterior, its distance from one half of the reference is about the floor, "
+        "the distance between the two halves. With raw weights, copies of one network count as different; "
+        "with canonical weights they do not.",
         quality_tables(found),
     )
 
 
 def write_quality(found: Quality, runs: Mapping[str, Opened], path: Path) -> Path:
-    """Write the page; gives its path."""
+    """Write the page; returns its path."""
     names = list(runs)
     last = {form: list(rows.values())[-1] for form, rows in found.weights.items()}
     told = "; ".join(f"{form} {one.mmd:.4f} (floor {one.floor:.4f})" for form, one in last.items())

@@ -1,4 +1,4 @@
-"""The page about some runs: how well they predict, whether the chains have mixed, what is unsure."""
+"""The page about some runs: how well they predict, whether chains have mixed, and what is uncertain."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from symbayes.specs import Record, require, require_kind
 
 @dataclass(frozen=True)
 class Report:
-    """Some runs, what they predict on the test part of a dataset, and the comparison."""
+    """Some runs, their predictions on the test part of a dataset, and the comparison."""
 
     runs: Mapping[str, Opened]
     reference: str
@@ -64,14 +64,15 @@ class Report:
         symmetries: Sequence[str] | None = None,
         also: Sequence[str] = (),
     ) -> Report:
-        """Open the runs (folders, or draws in memory) and predict; the first is the reference unless told.
+        """Open the runs (folders, or draws in memory) and predict with them.
 
-        `sources` are runs by name, or a list of them, or a single one.
+        `sources` are runs by name, or a list of them, or a single one.  The first is the `reference` unless
+        another is named.
 
-        `bounds` limit the work on symmetry; `tell` is told what is being done.  `metrics` names the columns
-        of the comparison; `ood`, `shift` and `recalibrate` are those of `compare`.  `symmetries` names the
-        runs whose symmetries are looked into, by default all.  `also` names parts that take longer: quality,
-        the distances from the reference, and landscape.
+        `bounds` limit the work on symmetry; `tell` receives short messages about progress.  `metrics` names
+        the columns of the comparison; `ood`, `shift` and `recalibrate` are those of `compare`.  `symmetries`
+        names the runs whose symmetries are analysed, by default all.  `also` names sections that take longer:
+        "quality" (distances from the reference) and "landscape".
         """
         require_parts(also)
         require_kind("the data", data, "train", "test", example="data.load('digits')")
@@ -94,7 +95,7 @@ class Report:
 
     @property
     def predictives(self) -> dict[str, Predictive]:
-        """What each run predicts at the test inputs."""
+        """The predictives of the runs at the test inputs, by name."""
         return {name: one.test for name, one in self.judged.items()}
 
     def __repr__(self) -> str:
@@ -103,7 +104,10 @@ class Report:
         )
 
     def _repr_html_(self) -> str:
-        return self.comparison._repr_html_() + "<p>show() shows the page here, write(path) writes it.</p>"
+        return (
+            self.comparison._repr_html_()
+            + "<p>show() shows the page here; write(path) writes it to a file.</p>"
+        )
 
     def show(self, height: int = 700) -> Shown:
         """The page within a notebook."""
@@ -111,7 +115,7 @@ class Report:
 
     @functools.cached_property
     def symmetry(self) -> dict[str, Findings]:
-        """What was found about every run that is looked into and has symmetries; computed once."""
+        """The findings about every analysed run that has symmetries; computed once."""
         found = {}
         for name in self.runs if self.symmetries is None else self.symmetries:
             findings = investigate(
@@ -146,7 +150,7 @@ class Report:
         }
 
     def write_numbers(self, path: str | Path, symmetry: bool = True) -> Path:
-        """Write the results as JSON; gives the path.  What is not finite is null."""
+        """Write the results as JSON; returns the path.  Numbers that are not finite become null."""
         page.write(Path(path), json_text(self.numbers(symmetry)))
         return Path(path)
 
@@ -159,7 +163,7 @@ class Report:
         )
 
     def write(self, path: str | Path) -> Path:
-        """Write the page; gives its path."""
+        """Write the page; returns its path."""
         page.write(Path(path), self.html())
         return Path(path)
 
@@ -184,11 +188,14 @@ class Report:
 
     def _comparison(self) -> Section:
         items = [comparison_table(self.comparison), *pair_figures(self.predictives, self.reference)]
-        lead = "Every run on the same test examples, draws averaged."
+        lead = "All runs on the same test examples, with predictions averaged over draws."
         told = [metric for metric in self.comparison.told if metric.better is not None]
         if told:
-            lead += f" Look for {good(told)}. Shaded are the best run and those not significantly different."
-        return Section("Side by side", lead, items)
+            lead += (
+                f" A good run has {good(told)}. The best run of each column, and those not significantly "
+                "different from it, are shaded."
+            )
+        return Section("Comparison", lead, items)
 
     def _mixing(self) -> list[Section]:
         items: list[Table | Figure] = []
@@ -208,9 +215,9 @@ class Report:
         if not items:
             return []
         lead = (
-            "Energy traces show whether chains have settled; R-hat compares chains with one another, in "
-            "the space of weights and in the space of predictions. Permuted neurons are different points "
-            "in the first and the same point in the second."
+            "Energy traces show whether chains have settled. R-hat compares chains with one another, in "
+            "the space of weights and in the space of predictions. Networks that differ by a permutation of "
+            "neurons are different points in the first space and the same point in the second."
         )
         return [Section("Have the chains mixed?", "\n\n".join([lead, *told]), items)]
 
@@ -235,7 +242,7 @@ MIXING_CAPTION = "Rank-normalised split R-hat and effective sample sizes of all 
 
 
 RUNS, NUMBERS = 6, 8
-"""Runs that are summed up one by one, and of how many metrics."""
+"""The most runs that are summarised one by one, and the number of metrics for each."""
 
 
 def _some(names: list[str]) -> str:
@@ -251,7 +258,7 @@ def _counted(number: int, thing: str) -> str:
 
 
 def _drawn(run: Opened) -> str:
-    """What the draws of a run are, in words."""
+    """A phrase about the draws of a run."""
     chains, draws = run.draws.chains, len(run.draws)
     if run.draws.forward.kind == "keyed":
         return f"{_counted(chains, 'trained network')}, each with {_counted(draws, 'random mask')},"
@@ -276,8 +283,8 @@ def _traces(name: str, run: Opened) -> list[Figure]:
     series = {f"member {i + 1}": (share, member) for i, member in enumerate(losses)}
     title = f"Training of {name}"
     caption = (
-        "Training has ended where the lines are flat; a line that still falls asks for more epochs, "
-        "and one that jumps for a smaller learning rate."
+        "Training has converged where the lines are flat. A line that still falls needs more epochs, and "
+        "one that jumps needs a smaller learning rate."
     )
     return [figures.curves(series, "share of the training (%)", "loss per example (nats)", title, caption)]
 

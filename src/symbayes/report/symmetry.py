@@ -1,4 +1,4 @@
-"""The part of the page about symmetry, with every number in its sentences taken from the findings."""
+"""The section of the page about symmetry; every number in its sentences comes from the findings."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ CONTROL = "prior, aligned (control)"
 MARGIN = 0.02
 """Differences of relative changes below this are not called a difference."""
 CLOSE = 0.02
-"""Pruned networks within so much of the full accuracy count as good as the full one."""
+"""A pruned network counts as good as the full one if its accuracy is lower by at most this."""
 
 
 def section(name: str, found: Findings) -> Section:
-    """Tables and figures about one run."""
+    """The section about one run."""
     items: list[Table | Figure] = [_spread_table(found)]
     if found.distances:
         items.append(_distance_table(found))
@@ -51,21 +51,24 @@ def _lead(found: Findings) -> str:
     if group.scale_dimension:
         ways.append(f"rescaled along {group.scale_dimension:,} free directions")
     paragraphs = [
-        f"The units of this network can be {' and '.join(ways)} without any change of what it computes, so "
-        "one function has many copies in weight space. Alignment moves every draw, by such symmetries alone, "
-        f"to where the {found.looked.draws:,} draws lie closest together. {_effect(found)}",
-        f"Aligning pure noise brings it together too. So {found.looked.draws:,} draws of the prior, which "
-        "know nothing of the data, are aligned in the same way: only what goes beyond this control is "
-        "evidence.",
+        f"The units of this network can be {' and '.join(ways)} without a change of the function that it "
+        "computes, so one function has many copies in weight space. Alignment moves every draw, by such "
+        f"symmetries alone, so that the {found.looked.draws:,} draws are as close together as possible. "
+        f"{_effect(found)}",
+        "Alignment also brings pure noise closer together. As a control, therefore, "
+        f"{found.looked.draws:,} draws of the prior, which do not depend on the data, are aligned in the "
+        "same way: only an effect that is larger than that on the control is evidence.",
     ]
     if found.spread["raw"].rhat is None:
         paragraphs.append(
             "R-hat is left out: it compares several chains of at least four draws each, and here "
             f"{_counted(found.looked.chains, 'chain')} of "
-            f"{_counted(found.looked.draws // found.looked.chains, 'draw')} were looked at."
+            f"{_counted(found.looked.draws // found.looked.chains, 'draw')} were used."
         )
     if found.compactness is None:
-        paragraphs.append("There are too few draws to fit some and hold others out.")
+        paragraphs.append(
+            "Compact posteriors are left out: there are too few draws to fit some and hold others out."
+        )
     if found.looked.sentence:
         paragraphs.append(found.looked.sentence)
     return "\n\n".join(paragraphs)
@@ -85,12 +88,12 @@ def _effect(found: Findings) -> str:
     raw, aligned = (found.compactness.of("mean network", form)[0].scores for form in ("raw", "aligned"))
     if "accuracy" in raw:
         return (
-            f"The network of mean weights classifies {raw['accuracy']:.1%} of the test examples if made "
-            f"from raw draws, and {aligned['accuracy']:.1%} if made from aligned ones."
+            "The network whose weights are the mean over draws has a test accuracy of "
+            f"{raw['accuracy']:.1%} for raw draws and of {aligned['accuracy']:.1%} for aligned draws."
         )
     return (
-        f"The network of mean weights has an RMSE of {raw['RMSE']:.4g} if made from raw draws, and "
-        f"of {aligned['RMSE']:.4g} if made from aligned ones."
+        "The network whose weights are the mean over draws has a test RMSE of "
+        f"{raw['RMSE']:.4g} for raw draws and of {aligned['RMSE']:.4g} for aligned draws."
     )
 
 
@@ -108,10 +111,10 @@ def _spread_table(found: Findings) -> Table:
             row += [float(np.nanmedian(spread.rhat)), float(np.mean(spread.rhat < 1.1))]
         rows.append(row)
     notes = {
-        "cosine of two": "mean inner product of two draws over their mean squared length",
+        "cosine of two": "mean inner product of two draws, divided by the mean squared norm of a draw",
         "sigma": "standard deviation of a weight over all draws",
     }
-    caption = "What alignment does to the draws, and to as many draws of the prior."
+    caption = "The effect of alignment on the draws, and on the same number of draws of the prior."
     return Table(columns, rows, caption, formats, notes=notes)
 
 
@@ -124,13 +127,13 @@ def _distance_table(found: Findings) -> Table:
     known = [i for i in range(len(columns)) if any(row[i] is not None for row in rows)]
     shown = [columns[i] for i in known]
     meanings = {
-        "within a chain": "between two draws that are half its length apart",
+        "within a chain": "between two draws of a chain that are half its length apart",
         "random order": "between two random orders of n units: n minus the n-th harmonic number",
     }
     return Table(
         shown,
         [[row[i] for i in known] for row in rows],
-        "How many swaps of two units lead from the order of one draw to that of another, mean over pairs.",
+        "The number of swaps of two units between the orders of two draws, as a mean over pairs of draws.",
         dict.fromkeys(shown[2:], ",.1f"),
         notes={word: meaning for word, meaning in meanings.items() if word in shown},
     )
@@ -142,9 +145,9 @@ def _rhat(found: Findings) -> Figure:
     figure = figures.rhat_histograms({label: v for label, v in values.items() if v is not None}, {})
     below = {label: f"{np.mean(v < 1.1):.1%}" for label, v in values.items() if v is not None}
     caption = (
-        "R-hat near 1 says that chains agree about a weight. It is below 1.1 for "
-        f"{below['raw']} of the weights of raw draws, and for {below['aligned']} once the units of all "
-        "draws stand in one order; draws of the prior show what independent chains look like."
+        "R-hat near 1 means that chains agree about a weight. It is below 1.1 for "
+        f"{below['raw']} of the weights of raw draws, and for {below['aligned']} of the weights of aligned "
+        "draws. Draws of the prior show the result for independent draws."
     )
     return dataclasses.replace(figure, title="R-hat before and after alignment", caption=caption)
 
@@ -163,13 +166,13 @@ def _sigma(found: Findings) -> Figure:
         for before, after in (("raw", "aligned"), ("prior, raw", "prior, aligned"))
     )
     verdict = (
-        "they shrink more than noise does."
+        "it shrinks more than that of noise."
         if change < null - MARGIN
-        else "noise shrinks no less, so this figure alone is no evidence of common structure."
+        else "noise shrinks as much, so this figure alone is no evidence of common structure."
     )
     caption = (
-        "Copies of one function spread every weight, and removing them leaves smaller sigmas. Alignment "
-        f"changes the median sigma by {change:+.0%} here and by {null:+.0%} for draws of the prior: "
+        "Copies of one function increase the sigma of every weight, and alignment removes them. Alignment "
+        f"changes the median sigma by {change:+.0%} for this run and by {null:+.0%} for draws of the prior: "
         f"{verdict}"
     )
     still = sum(spread[form].still for form in ("raw", "aligned", "prior, aligned"))
@@ -182,10 +185,10 @@ def _barriers(found: Barriers) -> list[Figure]:
     before, after = (found.barrier("test", form) for form in ("raw", "aligned as a pair"))
     train = found.barrier("train", "aligned as a pair")
     text = (
-        f"On straight lines between the last networks of independent chains (mean over {pairs}) the test "
-        f"loss rises by {before:.3g} nats above its ends for raw weights, and by {after:.3g} after one "
-        f"network is aligned to the other ({train:.3g} on training examples). Two networks without a barrier "
-        "lie in one basin."
+        f"On straight lines between the last networks of independent chains (mean over {pairs}), the test "
+        f"loss rises by {before:.3g} nats above the line between its ends for raw weights, and by "
+        f"{after:.3g} nats after one network is aligned to the other ({train:.3g} on training examples). Two "
+        "networks without a barrier lie in one basin."
     )
     if found.recomputed:
         text += (
@@ -197,7 +200,7 @@ def _barriers(found: Barriers) -> list[Figure]:
         accuracy = {form: (found.t, v) for form, v in found.accuracy["test"].items()}
         before, after = (100 * found.drop("test", form) for form in ("raw", "aligned as a pair"))
         text = (
-            f"The same lines, in test accuracy: it falls by {before:.1f} points for raw weights, and by "
+            f"On the same lines, the test accuracy falls by {before:.1f} points for raw weights, and by "
             f"{after:.1f} points after alignment."
         )
         made.append(dataclasses.replace(figures.barrier_curves(accuracy, of="accuracy"), caption=text))
@@ -207,9 +210,9 @@ def _barriers(found: Barriers) -> list[Figure]:
 def _order(found: Barriers) -> Figure:
     before, after = (found.swaps[form][-1] for form in ("raw", "aligned as a pair"))
     caption = (
-        "How many swaps of two units lead from the order of the first network to that of a network on the "
-        f"line: at its end {before:,.0f} for raw weights, and {after:,.0f} after one network is aligned to "
-        "the other."
+        "The number of swaps of two units between the order of the first network and that of a network on "
+        f"the line. At the end of the line it is {before:,.0f} for raw weights, and {after:,.0f} after one "
+        "network is aligned to the other."
     )
     series = {form: (found.waypoints, values) for form, values in found.swaps.items()}
     title = "Order of the units between two networks"
@@ -224,9 +227,12 @@ CLOSENESS = {
 
 
 def compactness_table(found: Compactness) -> Table:
-    """A row for every compact posterior."""
+    """A table with a row for every compact posterior."""
     columns = found.columns
-    caption = f"Everything is made from {found.fitted:,} draws and tried on {found.examples:,} test examples."
+    caption = (
+        f"Every compact posterior is made from {found.fitted:,} draws and evaluated on "
+        f"{found.examples:,} test examples."
+    )
     others = f"the {found.held_out:,} draws that were held out"
     return Table(
         columns=["posterior", "kbit stored", *columns],
@@ -261,16 +267,17 @@ def _frontier(found: Compactness) -> Figure:
 
 def _frontier_caption(found: Compactness) -> str:
     text = (
-        "Agreement (share of equal predictions) and total variation with the held-out draws, against what "
-        "has to be stored. "
+        "Agreement with the held-out draws (share of equal predictions) and total variation from them, "
+        "against the number of bits stored. "
     )
     gaussian = found.of("Gaussian", "aligned")[0]
     stored = [row for row in found.of("stored draws") if row.bits <= gaussian.bits]
     if stored:
         row = stored[-1]
         text += (
-            f"For {gaussian.bits / 1000:,.0f} kbit the aligned diagonal Gaussian agrees on "
-            f"{gaussian.scores['agreement']:.1%}, and {row.name} on {row.scores['agreement']:.1%}."
+            f"With {gaussian.bits / 1000:,.0f} kbit, the aligned diagonal Gaussian agrees on "
+            f"{gaussian.scores['agreement']:.1%} of the test points, and {row.name} on "
+            f"{row.scores['agreement']:.1%}."
         )
     return text
 
@@ -281,7 +288,8 @@ def _pruning(curves: Mapping[str, Curve]) -> Figure:
         good = np.logical_and.accumulate(accuracy >= accuracy[0] - CLOSE)
         ends.append(f"{name} {kept[good][-1]:.0%}")
     caption = (
-        "The aligned mean network, or one draw, with all but some weights set to zero. How many have to stay "
-        f"for an accuracy within {100 * CLOSE:.0f} points of that with all: {'; '.join(ends)}."
+        "The accuracy of the aligned mean network, or of one draw, with only some of its weights; the others "
+        f"are set to zero. The share of weights that keeps the accuracy within {100 * CLOSE:.0f} points of "
+        f"that with all weights: {'; '.join(ends)}."
     )
     return dataclasses.replace(figures.pruning_curve(curves), caption=caption)

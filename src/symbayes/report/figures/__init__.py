@@ -1,7 +1,7 @@
-"""Drawings from plain arrays, one function per figure; each gives a `symbayes.report.contents.Figure`.
+"""Drawings from plain arrays, one function per figure; each returns a `symbayes.report.contents.Figure`.
 
-A series has the same colour, dash and marker in every figure where it stands at the same place.  They are
-imported when they are first used, since matplotlib is slow to import.
+A series has the same colour, dash and marker in every figure where it has the same number in the order of
+series.  The functions are imported when they are first used, since matplotlib is slow to import.
 """
 
 from typing import TYPE_CHECKING

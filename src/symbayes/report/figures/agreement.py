@@ -1,4 +1,4 @@
-"""Two predictive distributions side by side, test point by test point."""
+"""Two predictive distributions compared at every test point."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from symbayes.report.figures.canvas import (
 def predictive_comparison(
     p: Float[np.ndarray, "point class"], q: Float[np.ndarray, "point class"], names: tuple[str, str]
 ) -> Figure:
-    """Confidence of one method against the other's, and the total variation per test point.
+    """The confidence of one method against that of another, and the total variation per test point.
 
     Agreement is the share of points with the same arg max; total variation is half the L1 distance.
     """
@@ -44,18 +44,18 @@ def predictive_comparison(
                 [f"same class ({same.sum():,})", f"other class ({(~same).sum():,})"],
             )
             _distances(bottom, distance)
-            numbers = f"They name the same class for {100 * same.mean():.2f}% of the points; "
+            numbers = f"Both predict the same class for {100 * same.mean():.2f}% of the points; "
             numbers += f"the mean total variation is {distance.mean():.4f}."
         else:
             blank(top)
             blank(bottom)
-            numbers = "There is no point to compare."
+            numbers = "There are no points to compare."
         top.set(xlabel=f"confidence of {first} (%)", ylabel=f"confidence of {second} (%)")
         bottom.set(ylabel="points")
         svg = to_svg(drawing)
     caption = (
-        f"Each dot is a test point. {numbers} Two samplers of one posterior put the dots on the diagonal."
-        + left_out(int(np.sum(~known)))
+        f"Each dot is a test point. {numbers} For two perfect samplers of one posterior, all dots are on "
+        "the diagonal." + left_out(int(np.sum(~known)))
     )
     alt = (
         f"Scatter of the confidence of {names[0]} and {names[1]}, and histogram of their distance. {numbers}"

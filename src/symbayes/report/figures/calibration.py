@@ -1,4 +1,4 @@
-"""How far confidence can be trusted: reliability diagrams and histograms of entropy."""
+"""Figures of calibration: reliability diagrams, coverage curves and histograms of entropy."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Curve = tuple[Real[np.ndarray, " _bins"], Real[np.ndarray, " _bins"], Real[np.nd
 
 
 def reliability(curves: Mapping[str, Curve]) -> Figure:
-    """Accuracy against confidence per bin, and below it how many predictions each confidence has.
+    """Accuracy against confidence per bin, and below it the number of predictions with each confidence.
 
     The bars are 95% Wilson score intervals (Wilson 1927) of the accuracy in a bin.
     """
@@ -62,9 +62,9 @@ def reliability(curves: Mapping[str, Curve]) -> Figure:
         legend(drawing, handles + line, [*kept, "perfectly calibrated"])
         svg = to_svg(drawing)
     caption = (
-        "On the dotted diagonal a confidence of 80% is right 80% of the time; below it a method is "
-        "overconfident, above it underconfident. Bars are 95% intervals: bins with few predictions (lower "
-        "panel, log scale) say little." + left_out(dropped)
+        "On the dotted diagonal, predictions with a confidence of 80% are correct 80% of the time; below it "
+        "a method is overconfident, above it underconfident. Bars are 95% intervals. The lower panel (log "
+        "scale) shows the number of predictions; bins with few of them say little." + left_out(dropped)
     )
     return Figure("Reliability", svg, caption, f"Reliability diagram of {listed(list(kept))}.")
 
@@ -72,7 +72,7 @@ def reliability(curves: Mapping[str, Curve]) -> Figure:
 def draw_reliability(
     axes: Axes, confidence: np.ndarray, accuracy: np.ndarray, count: np.ndarray, index: int, methods: int
 ) -> Line2D:
-    """Accuracy and its interval against confidence; gives the handle of the line."""
+    """Draw accuracy and its interval against confidence; returns the handle of the line."""
     ink = pen(index)
     low, high = _wilson(accuracy, count)
     shift = 0.006 * (index - (methods - 1) / 2)  # so that the bars of methods do not hide one another
@@ -83,7 +83,7 @@ def draw_reliability(
 
 
 def diagonal(axes: Axes) -> list[Line2D]:
-    """Drawn once, however many series there are; gives its handle."""
+    """Draw the diagonal once, however many series there are; returns its handle."""
     for line in axes.lines:
         if line.get_gid() == "diagonal":
             return [line]
@@ -115,7 +115,7 @@ def _heights(confidence: np.ndarray, count: np.ndarray, edges: np.ndarray) -> np
 
 
 def entropy_histogram(values: Mapping[str, Real[np.ndarray, " _n"]], log_count: bool = True) -> Figure:
-    """How the entropy of the predictive distribution (nats) is spread over the inputs, per set or method."""
+    """Histograms of the entropy of the predictive distribution (nats) over the inputs, per set or method."""
     kept, dropped = {}, 0
     for name, entropies in values.items():
         (kept[name],), missing = finite(entropies)
@@ -138,14 +138,14 @@ def entropy_histogram(values: Mapping[str, Real[np.ndarray, " _n"]], log_count: 
         legend(drawing, handles, names)
         svg = to_svg(drawing)
     caption = (
-        "Zero is certainty. Inputs that are hard or unlike the training data should lie to the right."
-        + left_out(dropped)
+        "An entropy of zero means certainty. Inputs that are hard or unlike the training data should be on "
+        "the right." + left_out(dropped)
     )
     return Figure("Predictive entropy", svg, caption, f"Histogram of predictive entropy: {listed(names)}.")
 
 
 def draw_entropies(axes: Axes, entropies: np.ndarray, edges: np.ndarray, index: int = 0) -> StepPatch:
-    """A histogram as an outline over a faint area; gives the handle of the outline."""
+    """Draw a histogram as an outline over a faint area; returns the handle of the outline."""
     ink = pen(index)
     counts, _ = np.histogram(np.maximum(entropies, 0.0), edges)
     axes.stairs(counts, edges, color=ink.color, alpha=0.12, fill=True)
@@ -153,7 +153,7 @@ def draw_entropies(axes: Axes, entropies: np.ndarray, edges: np.ndarray, index: 
 
 
 def draw_coverage(axes: Axes, transforms: np.ndarray, index: int = 0) -> Line2D:
-    """The share of targets in the central interval of every probability; gives the handle of the line."""
+    """Draw the share of targets in the central interval of every probability; returns the line's handle."""
     ink, levels = pen(index), np.linspace(0, 1, 51)
     needed = np.sort(2 * np.abs(transforms - 0.5))
     inside = np.searchsorted(needed, levels, side="right") / needed.size
@@ -189,7 +189,7 @@ def coverage_curves(transforms: Mapping[str, Real[np.ndarray, " _n"]]) -> Figure
         svg = to_svg(drawing)
     caption = (
         "On the dotted diagonal, 90% of the targets lie in the central 90% intervals; below it a method is "
-        "too sure, above it not sure enough." + left_out(dropped)
+        "overconfident, above it underconfident." + left_out(dropped)
     )
     alt = f"Coverage of central intervals against their probability: {listed(names)}."
     return Figure("Coverage", svg, caption, alt)

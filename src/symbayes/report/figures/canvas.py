@@ -1,6 +1,6 @@
-"""What all figures share: paper, ink, names, and the way to SVG.
+"""What all figures share: size, colours, names, and the conversion to SVG.
 
-Only matplotlib's objects are used, never pyplot, and its settings are put back after each drawing.
+Only matplotlib's objects are used, never pyplot, and its settings are restored after each drawing.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ _STYLE: dict[RcKeyType, Any] = {
 
 @dataclass(frozen=True)
 class Pen:
-    """How one series is told from the others: by colour, and by dash and marker without colour."""
+    """How a series is drawn: colour, and dash and marker that distinguish it without colour."""
 
     color: str
     linestyle: str
@@ -101,7 +101,7 @@ _pdfs: ContextVar[dict[str, bytes] | None] = ContextVar("pdfs", default=None)
 
 @contextmanager
 def as_pdf() -> Iterator[dict[str, bytes]]:
-    """Within it every figure is drawn as PDF too: the mapping that it gives has them by their SVG."""
+    """A context in which every figure is also drawn as PDF; it yields a mapping from SVG to PDF."""
     made: dict[str, bytes] = {}
     token = _pdfs.set(made)
     try:
@@ -111,7 +111,7 @@ def as_pdf() -> Iterator[dict[str, bytes]]:
 
 
 def to_svg(drawing: Figure) -> str:
-    """The drawing as an SVG document; the same drawing gives the same bytes."""
+    """The drawing as an SVG document; the same drawing always gives the same bytes."""
     buffer = io.StringIO()
     drawing.savefig(buffer, format="svg", dpi=200, metadata={"Date": None, "Creator": None})
     svg = buffer.getvalue()
@@ -148,7 +148,7 @@ def blank(axes: Axes, text: str = "no finite values to draw") -> None:
 
 
 def log_counts(axes: Axes) -> None:
-    """A logarithmic axis for counts, on which a single one can be seen."""
+    """Make the axis of counts logarithmic, such that a count of one is visible."""
     axes.set_yscale("log")
     axes.set_ylim(bottom=0.7)
     axes.yaxis.set_major_formatter("{x:,.0f}")
@@ -156,7 +156,7 @@ def log_counts(axes: Axes) -> None:
 
 
 def shown(name: str, limit: int = 44) -> str:
-    """A name as it can be drawn: on one line, not too long, in characters the font has."""
+    """A name made fit to draw: on one line, not too long, in characters that the font has."""
     drawable = "".join(
         letter if _has_glyph(letter) else "\N{REPLACEMENT CHARACTER}" for letter in name.strip()
     )
@@ -176,7 +176,7 @@ def finite(*arrays: Shaped[np.ndarray, " n"]) -> tuple[list[np.ndarray], int]:
 
 
 def left_out(count: int) -> str:
-    """The sentence that owns up to dropped values, or nothing."""
+    """The sentence about dropped values; empty where there are none."""
     if count == 0:
         return ""
     return (

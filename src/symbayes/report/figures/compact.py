@@ -1,4 +1,4 @@
-"""What a compact distribution over weights is worth: sigmas, pruning, quality against size."""
+"""Figures of compact distributions over weights: sigmas, pruning, and quality against size."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _SHARES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, _SMALLEST)
 
 
 def sigma_histograms(values: Mapping[str, Real[np.ndarray, " _weight"]]) -> Figure:
-    """How the standard deviations of the weights are spread, on a logarithmic axis.
+    """Histograms of the standard deviations of the weights, on a logarithmic axis.
 
-    A sigma of zero, or below a ten-thousandth of the largest, belongs to a weight that hardly moved (that of
-    a pixel that is always black): it is counted in the caption, not drawn.
+    A sigma of zero, or below a ten-thousandth of the largest, belongs to a weight that hardly moved, such as
+    that of a pixel that is always black.  Such weights are counted in the caption and not drawn.
     """
     kept, dropped, still = {}, 0, 0
     for name, sigma in values.items():
@@ -47,16 +47,16 @@ def sigma_histograms(values: Mapping[str, Real[np.ndarray, " _weight"]]) -> Figu
         axes.set(xlabel="sigma of a weight over the draws (log scale)", ylabel="weights (%)")
         svg = to_svg(drawing)
     caption = (
-        "Symmetries that are not removed spread every weight over the copies of a mode: aligned draws have "
-        "smaller sigmas. Aligning pure noise shrinks them too, so compare with the control."
+        "Without alignment, symmetries spread every weight over the copies of a mode; aligned draws have "
+        "smaller sigmas. Alignment shrinks the sigmas of pure noise too, so compare with the control."
     )
     alt = f"Histograms of the weights' sigma: {listed(list(medians.values()))}."
     return Figure("Sigma of the weights", svg, caption + unmoved(still) + left_out(dropped), alt)
 
 
 def unmoved(count: int) -> str:
-    """The sentence about weights that are not drawn, or nothing."""
-    return f" {count:,} weight{'s' * (count > 1)} that hardly moved cannot be drawn." if count else ""
+    """The sentence about weights that are not drawn; empty where there are none."""
+    return f" {count:,} weight{'s' * (count > 1)} that hardly moved cannot be shown." if count else ""
 
 
 def _sigmas(axes: Axes, kept: Mapping[str, np.ndarray]) -> list[StepPatch]:
@@ -117,8 +117,9 @@ def pruning_curve(
         axes.set(xlabel="weights kept (%, log scale)", ylabel="accuracy (%)")
         svg = to_svg(drawing)
     caption = (
-        "The mean network with all but the best weights set to zero, from left to right fewer and fewer. A "
-        "weight's sigma says how much it matters only where symmetries do not blur it." + left_out(dropped)
+        "The accuracy with only the best weights, from left to right fewer and fewer; the others are set to "
+        "zero. The sigma of a weight shows how much it matters only after symmetries are removed."
+        + left_out(dropped)
     )
     return Figure("Accuracy after pruning", svg, caption, f"Accuracy after pruning for {listed(names)}.")
 
@@ -132,9 +133,9 @@ def _require_shares(name: str, *values: np.ndarray) -> None:
 def frontier(points: Mapping[str, tuple[Numbers, Numbers, Numbers]]) -> Figure:
     """Agreement and total variation against the bits stored, ``(bits, agreement, total variation)``.
 
-    A name may stand for one point, or for a series of them (a Gaussian of growing rank), joined by a line.
-    The axes are logarithmic in the disagreement and in the total variation, so that 98% and 99% stand
-    apart; below a thousandth neither is told from zero.
+    A name may have one point, or a series of them (a Gaussian of growing rank), joined by a line.  The axes
+    are logarithmic in the disagreement and in the total variation, so that 98% and 99% can be told apart;
+    values below a thousandth are drawn at a thousandth.
     """
     kept, dropped = {}, 0
     for name, numbers in points.items():
@@ -162,9 +163,9 @@ def frontier(points: Mapping[str, tuple[Numbers, Numbers, Numbers]]) -> Figure:
         bottom.set(ylabel="total variation", xlabel="bits stored (log scale)")
         svg = to_svg(drawing)
     caption = (
-        "Predictions against those of the reference draws. Agreement, the share of test points with the same "
-        "class, is better high; total variation, half the L1 distance, is better low. Compare at equal "
-        "numbers of bits." + left_out(dropped)
+        "Predictions compared with those of the reference draws. Agreement, the share of test points with "
+        "the same class, is better if it is high; total variation, half the L1 distance, is better if it is "
+        "low. Compare at equal numbers of bits." + left_out(dropped)
     )
     alt = "Agreement and total variation against bits stored. " + " ".join(
         f"{name}: " + "; ".join(_sentence(*point) for point in zip(*values, strict=True)) + "."
@@ -179,7 +180,7 @@ def _sentence(bits: float, agreement: float, variation: float) -> str:
 
 
 def _panel(axes: Axes, series: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> dict[str, Line2D]:
-    """Draw shares from 0 to 1 on a logarithmic axis; gives the handles by name."""
+    """Draw shares from 0 to 1 on a logarithmic axis; returns the handles by name."""
     handles = {}
     for index, (name, (x, y)) in enumerate(series.items()):
         if x.size == 0:

@@ -1,4 +1,4 @@
-"""Figures of doubt: out-of-distribution inputs against those of the test set, and errors against hits."""
+"""Figures of uncertainty: detection of out-of-distribution inputs, and of errors."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from symbayes.report.figures.canvas import shown as drawable
 from symbayes.report.words import listed
 
 Scores = tuple[Real[np.ndarray, " _inside"], Real[np.ndarray, " _outside"]]
-"""Doubt of the test inputs, and of out-of-distribution ones."""
+"""Uncertainty at the test inputs, and at out-of-distribution inputs."""
 MOST = 3
-"""Runs whose histograms are drawn."""
+"""The most runs whose histograms are drawn."""
 BINS = 30
 
 
 def detection(
     scores: Mapping[str, Scores], curves: Mapping[str, Roc], areas: Mapping[str, float], of: str
 ) -> Figure:
-    """Out-of-distribution inputs found against false alarms, and below it both histograms of the doubt."""
+    """Detected out-of-distribution inputs against false alarms; below, both histograms of the uncertainty."""
     kept, dropped = {}, 0
     for name, pair in scores.items():
         ((inside,), first), ((outside,), second) = (finite(part) for part in pair)
@@ -62,9 +62,9 @@ def detection(
         legend(drawing, handles + line, [*names, "chance"], columns=1)
         svg = to_svg(drawing)
     caption = (
-        f"Inputs of {of} are told from the test set by a run's doubt where its curve is high on the left. "
-        "Below, the doubt of the test inputs (area) and of the others (line): the less they overlap, "
-        "the better." + left_out(dropped)
+        f"A run whose curve is high on the left detects inputs of {of} well by its uncertainty. Below are "
+        "histograms of the uncertainty at test inputs (area) and at the others (line): the less they "
+        "overlap, the better." + left_out(dropped)
     )
     return Figure(
         f"Out-of-distribution inputs: {of}",
@@ -89,7 +89,7 @@ def _histograms(axes: Axes, inside: np.ndarray, outside: np.ndarray, index: int,
 
 
 def risk_coverage(curves: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Figure:
-    """The share of errors among the surest predictions, against how many are kept, per method."""
+    """The share of errors among the most certain predictions, against the share kept, per method."""
     with sheet(3.3) as drawing:
         axes = drawing.add_subplot()
         handles, names = [], []
@@ -109,12 +109,12 @@ def risk_coverage(curves: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Figure
             axes.set_ylim(bottom=0)
             axes.axhline(5, color=SOFT, linewidth=1, linestyle=":")
         axes.set(
-            xlabel="predictions kept, the surest first (%)", ylabel="errors among them (%)", xlim=(0, 1.01)
+            xlabel="predictions kept, most certain first (%)", ylabel="errors among them (%)", xlim=(0, 1.01)
         )
         legend(drawing, handles, names)
         svg = to_svg(drawing)
     caption = (
-        "A model that knows when it errs keeps its curve low until the end: its errors are among what it is "
-        "least sure of. At the right all predictions are kept; the dotted line is 5% errors."
+        "The curve of a model stays low until the end if its errors are among its least certain predictions. "
+        "At the right all predictions are kept. The dotted line marks 5% errors."
     )
     return Figure("Risk and coverage", svg, caption, f"Share of errors against coverage of {listed(names)}.")

@@ -1,4 +1,4 @@
-"""Densities of points of the plane, in hexagons."""
+"""Densities of points in the plane, in hexagonal bins."""
 
 from __future__ import annotations
 

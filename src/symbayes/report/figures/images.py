@@ -1,4 +1,4 @@
-"""Pictures with what each method thinks they show, and pictures that are predicted."""
+"""Pictures with the predictions of each method, and predicted pictures."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def uncertain_images(
         legend(drawing, [*patches, Patch(color=SHADE)], [*probs, "true class"], columns=4)
         svg = to_svg(drawing)
     caption = (
-        "Bars give the probability of each class; the shaded class is the true one. Doubt shows as "
-        "mass on several classes, and methods may doubt differently." + left_out(dropped)
+        "Bars are the probabilities of the classes; the shaded class is the true one. An uncertain "
+        "prediction has probability on several classes, and methods may differ in this." + left_out(dropped)
     )
     alt = f"{len(images)} test images with the predicted class probabilities of {listed(list(probs))}."
-    return Figure("The images it is least sure of", svg, caption, alt)
+    return Figure("The least certain images", svg, caption, alt)
 
 
 def picture_grid(
@@ -57,8 +57,8 @@ def picture_grid(
 ) -> Figure:
     """A row for every example and a column for every kind of picture, (m, height, width) or with channels.
 
-    Pictures are drawn from black at 0 to white at 1.  Those among `maps` hold no pictures but numbers: they
-    have colours from the smallest to the largest of them, the same in all rows.
+    Pictures are drawn from black at 0 to white at 1.  Columns named in `maps` hold numbers instead: they are
+    drawn in colours from the smallest to the largest number, the same in all rows.
     """
     rows = {len(pictures) for pictures in columns.values()}
     if len(rows) != 1:

@@ -1,4 +1,4 @@
-"""The loss or the accuracy on the way from one network to another."""
+"""The loss or the accuracy on the line from one network to another."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def barrier_curves(
             raise ValueError(f"path {name!r} has {len(t)} places for {len(values)} values; give as many")
         label = f"{name}: {_height(np.asarray(t), np.asarray(values), of)}"
         named[label] = (t, 100 * np.asarray(values) if of == "accuracy" else values)
-    caption = "From one network (t = 0) to the other (t = 1) in a straight line. " + _MEANING[of]
+    caption = "The straight line from one network (t = 0) to the other (t = 1). " + _MEANING[of]
     if len(named) == 1:
         caption += f" Here, {next(iter(named))}."
     ylabel = "loss (nats)" if of == "loss" else "accuracy (%)"

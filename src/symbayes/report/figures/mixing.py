@@ -19,10 +19,10 @@ _LIMITS = (1.01, 1.1)
 def rhat_histograms(
     weight: Mapping[str, Real[np.ndarray, " _n"]], function: Mapping[str, Real[np.ndarray, " _m"]]
 ) -> Figure:
-    """How R-hat is distributed over the weights (above) and over the predictions (below, if there are any).
+    """Histograms of R-hat over the weights (above) and over the predictions (below, if there are any).
 
-    The axis is logarithmic in R-hat - 1, so that 1.01 and 1.1 stand apart.  An infinite R-hat counts
-    as one above every limit; NaN (a constant) is left out.
+    The axis is logarithmic in R-hat - 1, so that 1.01 and 1.1 can be told apart.  An infinite R-hat counts
+    as above every limit; NaN (a constant) is left out.
     """
     values = [np.asarray(v, np.float64) for v in (*weight.values(), *function.values())]
     excess = [_excess(v) for v in values]
@@ -42,8 +42,8 @@ def rhat_histograms(
         svg = to_svg(drawing)
     dropped = sum(int(np.sum(np.isnan(v))) for v in values)
     caption = (
-        "R-hat near 1 says that chains agree. Weights may disagree between chains that give the same "
-        "predictions, since a network's units can be reordered: compare the two panels." + left_out(dropped)
+        "R-hat near 1 means that chains agree. Chains with the same predictions may have different weights, "
+        "since the units of a network can be reordered: compare the two panels." + left_out(dropped)
     )
     alt = "Histograms of R-hat. " + " ".join(
         f"In {space} space: {_shares(series)}."

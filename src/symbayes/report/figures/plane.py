@@ -14,7 +14,7 @@ from symbayes.report.figures.canvas import blank, sheet, to_svg
 
 LEVELS = 12
 HIGHEST = 30.0
-"""Losses above so many times the lowest are drawn alike."""
+"""Losses above this multiple of the lowest are drawn in one colour."""
 
 
 def loss_planes(planes: Mapping[str, Plane]) -> Figure:
@@ -37,11 +37,11 @@ def loss_planes(planes: Mapping[str, Plane]) -> Figure:
         svg = to_svg(drawing)
     told = "; ".join(f"{form} {_height(plane):.3g}" for form, plane in planes.items())
     caption = (
-        "The loss on training examples for networks in the plane of the three that are marked; distances are "
-        f"those in the space of weights. In the middle of the three the loss is, in nats: {told}. Where a "
-        "valley joins them, they lie in one basin."
+        "The loss on training examples in the plane through the three networks that are marked; distances "
+        f"are those in the space of weights. At the mean of the three the loss is, in nats: {told}. Networks "
+        "that are joined by a valley lie in one basin."
     )
-    alt = f"Contours of the loss on the plane through three networks. Loss in their middle: {told}."
+    alt = f"Contours of the loss on the plane through three networks. Loss at their mean: {told}."
     return Figure("The plane through three networks", svg, caption, alt)
 
 

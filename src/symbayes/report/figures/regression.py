@@ -1,4 +1,4 @@
-"""Real targets: predicted against true, intervals one by one, and where targets fall in their predictives."""
+"""Figures of real targets: predicted against true, intervals, and probability integral transforms."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from symbayes.report.figures.canvas import (
 from symbayes.report.words import listed
 
 MOST = 400
-"""Points that are drawn; of more, evenly spaced ones stand for all."""
+"""The most points that are drawn; of more, evenly spaced ones are drawn."""
 BARS = 120
-"""Intervals that are drawn one beside the other."""
+"""The most intervals that are drawn side by side."""
 BINS = 20
 MISSED = "#B3001B"
 
@@ -42,12 +42,12 @@ class Predicted:
     high: Real[np.ndarray, " n"]
 
     def kept(self) -> tuple[Predicted, int]:
-        """Those that are finite, and how many are not."""
+        """The finite points, and the number of others."""
         arrays, dropped = finite(self.true, self.mean, self.low, self.high)
         return Predicted(*arrays), dropped
 
     def some(self, most: int) -> Predicted:
-        """At most so many, evenly spaced in the order of the means."""
+        """At most `most` points, evenly spaced in the order of the means."""
         order = np.argsort(self.mean, kind="stable")
         if len(order) > most:
             order = order[np.linspace(0, len(order) - 1, most).astype(int)]
@@ -55,7 +55,7 @@ class Predicted:
 
 
 def draw_predicted(axes: Axes, points: Predicted, index: int = 0) -> Line2D:
-    """Means and intervals against true values, with the diagonal; gives the handle of the points."""
+    """Draw means and intervals against true values, with the diagonal; returns the handle of the points."""
     ink, some = pen(index), points.some(MOST)
     axes.vlines(some.true, some.low, some.high, color=ink.color, linewidth=0.8, alpha=0.25)
     (handle,) = axes.plot(
@@ -68,7 +68,7 @@ def draw_predicted(axes: Axes, points: Predicted, index: int = 0) -> Line2D:
 
 
 def draw_intervals(axes: Axes, points: Predicted) -> None:
-    """Intervals one beside the other in the order of their means; a target outside its own is marked."""
+    """Draw intervals side by side in the order of their means; targets outside their interval are marked."""
     some = points.some(BARS)
     place, ink = np.arange(len(some.true)), pen(0)
     inside = (some.true >= some.low) & (some.true <= some.high)
@@ -91,7 +91,7 @@ def draw_intervals(axes: Axes, points: Predicted) -> None:
 
 
 def draw_pit(axes: Axes, values: np.ndarray, index: int = 0) -> Line2D:
-    """How often the predictive has this probability below the target, relative to what is expected."""
+    """Draw the frequency of each probability below the target, relative to the expected one."""
     bins = min(BINS, max(5, len(values) // 10))
     ink, edges = pen(index), np.linspace(0, 1, bins + 1)
     counts, _ = np.histogram(np.clip(values, 0, 1), edges)
@@ -125,13 +125,14 @@ def predicted_against_true(series: Mapping[str, Predicted], level: float, unit: 
         svg = to_svg(drawing)
     caption = (
         f"Means over draws, with central {level:.0%} intervals as bars. Points on the dotted diagonal are "
-        "right; a cloud flatter than it shrinks towards the mean of the training targets." + left_out(dropped)
+        "correct. If the cloud is flatter than the diagonal, predictions shrink towards the mean of the "
+        "training targets." + left_out(dropped)
     )
     return Figure("Predicted against true", svg, caption, f"Predicted against true targets: {listed(names)}.")
 
 
 def sorted_intervals(name: str, points: Predicted, level: float, unit: str = "") -> Figure:
-    """The intervals of one method, one beside the other, with the targets."""
+    """The intervals of one method, side by side, with the targets."""
     kept, dropped = points.kept()
     with sheet(3.2) as drawing:
         axes = drawing.add_subplot()
@@ -144,8 +145,8 @@ def sorted_intervals(name: str, points: Predicted, level: float, unit: str = "")
         svg = to_svg(drawing)
     shown = "" if len(kept.true) <= BARS else f" {BARS} of {len(kept.true):,} examples are shown."
     caption = (
-        f"Central {level:.0%} intervals of {name} in the order of its means. About {1 - level:.0%} of the "
-        f"targets (crosses) should lie outside.{shown}" + left_out(dropped)
+        f"Central {level:.0%} intervals of {name} in the order of the predicted means. About "
+        f"{1 - level:.0%} of the targets (crosses) should be outside.{shown}" + left_out(dropped)
     )
     return Figure("Intervals and targets", svg, caption, f"Intervals of {name} with targets, sorted by mean.")
 
@@ -165,9 +166,11 @@ def pit_histogram(transforms: Mapping[str, Real[np.ndarray, " _n"]]) -> Figure:
         legend(drawing, handles, names)
         svg = to_svg(drawing)
     caption = (
-        "The probability that a predictive gives to values below the target (its PIT): level where "
-        "predictives are right, high at both ends where they are too narrow, high in the middle where too "
-        "wide, tilted where they are off to one side. The band holds 95% of the bins of a level one."
+        "The probability that a predictive gives to values below the target (its PIT). The histogram is flat "
+        "if predictives are right, high at both ends if they are too narrow, high in the middle if they are "
+        "too wide, and tilted if they are biased. The band holds 95% of the bins of a flat one."
         + left_out(dropped)
     )
-    return Figure("Where targets fall", svg, caption, f"Histogram of PIT values: {listed(names)}.")
+    return Figure(
+        "Probability integral transform", svg, caption, f"Histogram of PIT values: {listed(names)}."
+    )

@@ -1,4 +1,4 @@
-"""Rows of dots: one number for each name, beside what could be reached."""
+"""Rows of dots: one number for each name, with a line to compare with."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def dots(
     mark: tuple[str, float] | None = None,
     log_x: bool = False,
 ) -> Figure:
-    """One row per name and one dot per series: ``series[of what][name]``; `mark` is a line with its name.
+    """One row per name and one dot per series, ``series[kind][name]``; `mark` is a line with its name.
 
-    Rows are in the order of the first series, from above.
+    Rows are in the order of the first series, from the top.
     """
     names = list(dict.fromkeys(name for values in series.values() for name in values))
     places = {name: len(names) - 1 - number for number, name in enumerate(names)}

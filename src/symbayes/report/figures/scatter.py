@@ -1,4 +1,4 @@
-"""Points of the plane: one number against another, for many things."""
+"""Scatter plots: one number against another."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from symbayes.report.figures.canvas import blank, finite, left_out, legend, pen,
 from symbayes.report.words import listed
 
 MANY = 300
-"""From so many points on, they are drawn small and let others through."""
+"""From this number of points on, they are drawn small and transparent."""
 
 
 def points(
@@ -22,7 +22,7 @@ def points(
     title: str,
     caption: str = "",
 ) -> Figure:
-    """One mark for each pair ``(x, y)``, a kind of mark for each name."""
+    """One mark for each pair ``(x, y)``, with one kind of mark for each name."""
     handles, names, dropped = [], [], 0
     with sheet(3.1) as drawing:
         axes = drawing.add_subplot()

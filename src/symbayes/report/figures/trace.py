@@ -20,7 +20,7 @@ def traces(
     acceptance: Shaped[np.ndarray, "chain draw"] | None = None,
     burn_in_energy: Real[np.ndarray, "chain step"] | None = None,
 ) -> Figure:
-    """Potential energy per chain, burn-in shaded, and below it the running mean of the acceptance.
+    """Potential energy per chain, with burn-in shaded, and below it the running mean of the acceptance.
 
     ``acceptance`` holds acceptance probabilities, or whether each proposal was accepted.  With one
     draw per chain (an ensemble) there is no trace: the energies are drawn side by side.
@@ -92,7 +92,7 @@ def _lines(axes: Axes, values: np.ndarray, start: int) -> list[Line2D]:
 
 
 def _frame(axes: Axes, energy: np.ndarray, burn_in: np.ndarray) -> float | None:
-    """Scale to the draws, not to the descent before them; gives the highest energy left outside."""
+    """Scale to the draws, not to the descent before them; returns the highest energy outside the frame."""
     draws, descent = energy[np.isfinite(energy)], burn_in[np.isfinite(burn_in)]
     if draws.size == 0 or descent.size == 0:
         return None
@@ -113,14 +113,14 @@ def _running_mean(values: np.ndarray) -> np.ndarray:
 
 def _caption(energy: np.ndarray, acceptance: np.ndarray | None, outside: float | None, dropped: int) -> str:
     text = (
-        "Chains that have reached one distribution share a level and overlap, with no drift."
+        "Chains that have reached one distribution overlap at one level and do not drift."
         if len(energy) > 1
-        else "A chain that has settled shows no drift; whether others would agree, one chain cannot show."
+        else "A chain that has settled does not drift. One chain cannot show whether others would agree."
     )
     if acceptance is not None and np.isfinite(acceptance).any():
         text += f" On average {100 * np.nanmean(acceptance):.1f}% of the proposals were accepted."
     if outside is not None:
-        text += f" Burn-in begins above the frame, at up to {outside:,.4g} nats."
+        text += f" Burn-in begins above the frame, at energies up to {outside:,.4g} nats."
     return text + left_out(dropped)
 
 

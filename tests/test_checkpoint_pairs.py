@@ -79,7 +79,7 @@ def test_the_barrier_falls_to_nothing_and_a_page_tells(
 
 def test_bad_input_is_refused(files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["align", str(files[0]), *MLP]) == 2
-    assert "to align checkpoints takes two" in capsys.readouterr().err
+    assert "give at least two checkpoints" in capsys.readouterr().err
     assert main(["align", str(files[0]), str(files[1])]) == 2
     assert "name their network with --network" in capsys.readouterr().err
     assert main(["barrier", *map(str, files), "--network", "mlp", "--hidden", "7"]) == 2

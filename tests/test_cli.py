@@ -115,7 +115,7 @@ def test_evaluate_and_report(sampled: Path, tmp_path: Path, capsys: pytest.Captu
         assert told[1]["comparison"][sampled.name][name] == pytest.approx(value, rel=1e-9)
     assert told[1]["notes"] == ["Predicted 100 examples at a time."]
     assert main(["evaluate", str(sampled), "--batch", "100", "--save", str(saved[4])]) == 2
-    assert "a page shows predictions of all draws" in capsys.readouterr().err
+    assert "a page needs the predictions of all draws" in capsys.readouterr().err
     assert main(["evaluate", str(sampled), "--batch", "0"]) == 2
     assert "batch must be a whole number of at least 1" in capsys.readouterr().err
     page = tmp_path / "page.html"
@@ -142,11 +142,11 @@ def test_evaluate_and_report(sampled: Path, tmp_path: Path, capsys: pytest.Captu
         (["sample", "ensemble", "--hidden", "-3"], "layer widths are positive integers"),
         (["evaluate", "/nowhere"], "/nowhere is not a run"),
         (["evaluate"], "name at least one run folder"),
-        (["evaluate", "/nowhere", "--json", "/"], "--json names a file to write, and / is a folder"),
-        (["report", "/nowhere", "--out", "/"], "--out names a file to write, and / is a folder"),
+        (["evaluate", "/nowhere", "--json", "/"], "--json must name a file to write, but / is a folder"),
+        (["report", "/nowhere", "--out", "/"], "--out must name a file to write, but / is a folder"),
         (["report", "/nowhere", "--max-draws", "0"], "max_draws must be a whole number of at least 1, not 0"),
         (["sample", "ensemble", "--data", "MNIST"], "(did you mean 'mnist'?)"),
-        (["sample", "ensemble", "--json", "/"], "--json names a file to write, and / is a folder"),
+        (["sample", "ensemble", "--json", "/"], "--json must name a file to write, but / is a folder"),
         (["sample", "ensemble", "--prior-scale", "1e300"], "prior_scale must lie between"),
         (
             ["sample", "ensemble", "--no-estimate", "--seed", "4294967296"],

@@ -119,10 +119,10 @@ def test_what_fails_in_one_process_is_said_once(tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--process", "0/2"], "--process tells which of --hosts ADDRESS:PORT this is: give both"),
+        (["--process", "0/2"], "--process numbers the processes of --hosts ADDRESS:PORT: give both"),
         (["--hosts", "node0"], "--hosts is auto, or the address and port of the first process"),
-        (["--hosts", "node0:1234"], "--process is which one of how many"),
-        (["--hosts", "node0:1234", "--process", "4/4"], "--process is which one of how many"),
+        (["--hosts", "node0:1234"], "--process is the number of this process and of all"),
+        (["--hosts", "node0:1234", "--process", "4/4"], "--process is the number of this process and of all"),
         (["--hosts", "auto", "--process", "0/4"], "--process is for --hosts ADDRESS:PORT"),
         (["--hosts", "auto"], "no cluster was detected"),
     ],

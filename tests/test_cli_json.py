@@ -79,4 +79,4 @@ def test_alignment_of_checkpoints(files: list[Path], capsys: pytest.CaptureFixtu
 def test_names_are_written_in_pairs(files: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
     words = ["align", *map(str, files), "--network", "mlp", "--hidden", "10", "10", "--names", "hidden1"]
     assert main(words) == 2
-    assert "--names are written ours=theirs, not 'hidden1'" in capsys.readouterr().err
+    assert "write --names as ours=theirs, not 'hidden1'" in capsys.readouterr().err

@@ -76,9 +76,9 @@ def test_likelihoods_of_regression(table: data.Dataset) -> None:
     [
         (["--noise", "0.3"], "--likelihood and --noise are for regression, and digits has classes"),
         (["--likelihood", "gaussian"], "are for regression, and digits has classes"),
-        (["--layer-scale", "hidden1"], "--layer-scale is written name=number, not 'hidden1'"),
-        (["--layer-scale", "=1"], "--layer-scale is written name=number, not '=1'"),
-        (["--layer-scale", "hidden1/*=wide"], "--layer-scale is written name=number, not 'hidden1/*=wide'"),
+        (["--layer-scale", "hidden1"], "write --layer-scale as name=number, not 'hidden1'"),
+        (["--layer-scale", "=1"], "write --layer-scale as name=number, not '=1'"),
+        (["--layer-scale", "hidden1/*=wide"], "write --layer-scale as name=number, not 'hidden1/*=wide'"),
         (["--layer-scale", "hidden1/*=-1"], "scale must be a positive number, not -1.0"),
         (["--layer-scale", "hiden1/*=1"], "matches no parameter"),
         (["--prior-scale", "0"], "scale must be a positive number, not 0"),

@@ -141,7 +141,7 @@ def test_what_cannot_be_compared_is_refused(waves, tiny):
     short = like(draws, draws.select([0], [0]).variables)
     with pytest.raises(ValueError, match="at least two draws"):
         quality(short, draws)
-    with pytest.raises(ValueError, match="one chain takes two draws"):
+    with pytest.raises(ValueError, match="one chain needs at least two draws"):
         quality(draws, short)
     other = sb.run(sb.DeepEnsemble(epochs=1, chains=2), tiny)
     with pytest.raises(ValueError, match="different networks"):

@@ -1,4 +1,4 @@
-"""`symbayes barrier`, and `symbayes align` of checkpoints: networks that were trained elsewhere."""
+"""`symbayes barrier`, and `symbayes align` for checkpoints: networks that were trained elsewhere."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from symbayes.report.terminal import terminal_table
 from symbayes.specs import require
 
 INPUTS = 512
-"""Training examples on which units and losses are compared."""
+"""The number of training examples on which units and losses are compared."""
 By = Literal["weights", "activations", "straight-through"]
 Scale = Literal["minimal-mass", "unit-norm", "none"]
 TwoFiles = Positional[Annotated[tuple[Path, Path], arg(metavar="FILE FILE", help_behavior_hint="(required)")]]
@@ -32,15 +32,15 @@ TwoFiles = Positional[Annotated[tuple[Path, Path], arg(metavar="FILE FILE", help
 
 @dataclass(frozen=True)
 class Architecture:
-    """What was trained, and on what.
+    """The network that was trained, and its dataset.
 
     Attributes:
         network: a network by name (see `symbayes sample hmc --help`), or one of your own as module:attribute.
         hidden: widths of the hidden layers of an mlp or a cnn.
         option: further options of the network, each as name=value.
-        names: which layer of the checkpoints is which of the network, as hidden1=fc_in, where shapes do not
-            tell.
-        data: the dataset whose inputs the network takes; losses are measured on it.
+        names: pairs of a layer of the network and its name in the checkpoints, as in hidden1=fc_in; needed
+            where shapes alone do not identify the layers.
+        data: the dataset that the networks were trained on; losses are measured on it.
     """
 
     network: str = "mlp"
@@ -68,16 +68,17 @@ class Barrier:
 
     Attributes:
         files: two checkpoints: PyTorch's state dict (.pt), .safetensors, .npz, folders of orbax, or .eqx.
-        by: what is compared to align them: weights, or what the units do on some training examples, or the
-            loss on these half-way between the two.
-        scale: what happens to free scales before: smallest sum of squared weights, incoming weights of norm
-            one, or nothing.
-        restarts: how many starts are tried; the best is kept.
+        by: criterion of the alignment: similar weights, correlated activations of the units on some training
+            examples, or a low loss on these half-way between the two networks.
+        scale: how free scales are fixed before the alignment: smallest sum of squared weights, incoming
+            weights of norm one, or not at all.
+        restarts: number of starting points; the best result is kept.
         seed: seed of the restarts.
-        statistics: of normalisers between the two: computed again on training examples, or interpolated.
-        steps: places on the line.
-        max_examples: the most training and test examples on which networks are tried.
-        merged: a file for the network half-way, in the form of the first checkpoint.
+        statistics: statistics of normalisers between the two networks: computed again on training examples,
+            or interpolated.
+        steps: number of places on the line.
+        max_examples: the most training and test examples on which networks are evaluated.
+        merged: a file for the network half-way, in the format of the first checkpoint.
         out: the HTML file to write.
         json: a file to write the numbers to; - is the standard output.
     """
@@ -131,8 +132,8 @@ def align_checkpoints(
     seed: int,
     output: Output,
 ) -> None:
-    """Write every checkpoint but the first in the order of the first's units, in its own form."""
-    require(len(paths) > 1, "to align checkpoints takes two: the others are moved next to the first")
+    """Align all checkpoints to the first, and write each in its own format."""
+    require(len(paths) > 1, "give at least two checkpoints: the others are aligned to the first")
     require(out is None or len(paths) == 2, "--out names one file, for the second of two checkpoints")
     outs = [out or path.with_name(f"{path.stem}-aligned.safetensors") for path in paths[1:]]
     trained, dataset = architecture.load(paths)
@@ -149,7 +150,7 @@ def align_checkpoints(
 
 
 def criterion(by: By, scale: Scale, trained: Trained, dataset: data.Dataset) -> symmetry.Criterion:
-    """What is compared."""
+    """The criterion of an alignment."""
     form = None if scale == "none" else scale
     if by == "weights":
         return symmetry.Weights(form)
@@ -176,5 +177,5 @@ def _export(variables: Any, path: Path, like: Path, trained: Trained) -> str:
 def _pair(text: str) -> tuple[str, str]:
     """A layer of the network and one of the checkpoint, from ``ours=theirs``."""
     ours, equals, theirs = text.partition("=")
-    require(bool(ours and equals and theirs), f"--names are written ours=theirs, not {text!r}")
+    require(bool(ours and equals and theirs), f"write --names as ours=theirs, not {text!r}")
     return ours, theirs

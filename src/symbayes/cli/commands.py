@@ -1,7 +1,7 @@
-"""All commands in one place: parsing, exit codes, and how errors read.
+"""All commands: parsing, exit codes, and the form of error messages.
 
-A command is imported when it is asked for, so that the list of commands, the version and a word mistyped are
-told at once, without JAX.
+A command is imported when it is called, so that the list of commands, the version and the message about a
+mistyped word appear at once, without importing JAX.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from symbayes.cli.compiled import FAILED, forget_compiled, keep_compiled
 from symbayes.cli.cores import use_all_cores
 from symbayes.version import __version__
 
-DESCRIPTION = """Draw from neural-network posteriors, and measure what is drawn.
+DESCRIPTION = """Draw from neural-network posteriors, and measure the draws.
 
 Start with `symbayes demo`. Every command has --help with an example."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """Where a command is, and the first sentence of its help."""
+    """The place of a command in the code, and the first sentence of its help."""
 
     place: str
     summary: str
@@ -36,7 +36,7 @@ class Entry:
         return getattr(importlib.import_module(module), name)
 
     def stand_in(self, name: str) -> type:
-        """What is listed where another command was asked for."""
+        """A command without options, which is listed where another command is called."""
         return dataclasses.make_dataclass(f"{name.title()}Command", [], frozen=True)
 
 
@@ -91,11 +91,11 @@ COMMANDS: dict[str, Entry] = {
     ),
     "landscape": Entry(
         "symbayes.cli.landscape:LandscapeCommand",
-        "Draw the loss on the plane through three networks of a run; mass and curvature beside it.",
+        "Draw the loss on the plane through three networks of a run, and measure mass and curvature.",
     ),
     "evidence": Entry(
         "symbayes.cli.evidence:EvidenceCommand",
-        "Compare runs as models: by the points they predict when left out (PSIS-LOO, WAIC), and by evidence.",
+        "Compare runs as models: by leave-one-out predictions (PSIS-LOO, WAIC), and by evidence.",
     ),
     "study": Entry(
         "symbayes.cli.study:StudyCommand",
@@ -106,7 +106,7 @@ COMMANDS: dict[str, Entry] = {
 
 
 def parse(arguments: Sequence[str]) -> Callable[[], Any]:
-    """The command that the arguments ask for, with its options; not run."""
+    """The command that the arguments name, with its options; it is not run."""
     import tyro
     from tyro.conf import DisallowNone, OmitArgPrefixes, subcommand
 
@@ -132,7 +132,7 @@ def parse(arguments: Sequence[str]) -> Callable[[], Any]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; gives the exit code: 0 done, 2 bad input, 1 diverged, 130 stopped."""
+    """Run one command; returns the exit code: 0 done, 2 bad input, 1 diverged, 130 stopped."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     if arguments == ["--version"]:
         print(f"symbayes {__version__}")
@@ -155,7 +155,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _failed(error: Exception) -> int:
-    """Say what went wrong; what is no fault of the input is raised again, with its trace."""
+    """Print what went wrong; an error that is not due to the input is raised again, with its traceback."""
     from jax.errors import JaxRuntimeError
 
     from symbayes.data import DownloadError
@@ -172,7 +172,7 @@ def _failed(error: Exception) -> int:
 
 
 def _sentence(error: Exception) -> str:
-    """What to say of bad input; the system's own errors only name a file and what is wrong with it."""
+    """The message about bad input; for errors of the system, the file and what is wrong with it."""
     from symbayes.draws.files import StorageError
 
     if isinstance(error, StorageError):
@@ -189,7 +189,7 @@ def _complain(message: str, code: int) -> int:
 
 
 def _speaks() -> bool:
-    """Whether this process talks to the user: of many, the first one does."""
+    """Whether this process prints messages: of many processes, only the first does."""
     if "symbayes.cli.hosts" not in sys.modules:
         return True
     from symbayes.cli.hosts import speaks

@@ -26,23 +26,23 @@ from symbayes.specs import require, require_counts, require_positive
 class Compact:
     """Fit a compact posterior to half of a run's chains, and compare its predictions with the other half.
 
-    A Gaussian is fitted and compared with the mean network and with some stored draws of the same size.
-    With --bits, some draws are also rounded to so many bits a weight, and chosen so that their average
-    predicts as all draws do.
+    A Gaussian is fitted and compared with the mean network and with stored draws of a similar size.  With
+    --bits, draws are also rounded to that many bits per weight, and some are chosen whose average predicts
+    as all draws do.
 
     Example: symbayes compact runs/hmc-digits --bits 2.5
 
     Attributes:
         run: folder of the run.
-        rank: rank of the Gaussian's covariance, beside its diagonal.
-        align: also fit draws with symmetries removed; both are shown then.
-        bits: bits a weight of networks that are rounded; from about 2 on little is lost.
-        networks: how many networks to keep in few bits.
-        samples: networks drawn from a Gaussian to predict with it.
+        rank: rank of the Gaussian's covariance, in addition to its diagonal.
+        align: also fit draws with symmetries removed; the table then shows both.
+        bits: bits per weight of the rounded networks; from about 2 bits on, little is lost.
+        networks: number of rounded networks to keep.
+        samples: number of networks drawn from a Gaussian to predict with it.
         out: file for the Gaussian, or with --bits for the networks; an existing one is not overwritten.
         data: name of the dataset.
-        max_draws: the most draws that are used, chosen evenly.
-        max_examples: the most test examples on which networks are tried.
+        max_draws: the most draws that are used, evenly spaced.
+        max_examples: the most test examples on which networks are evaluated.
         json: a file to write the numbers of the table to; - is the standard output.
     """
 
@@ -81,8 +81,8 @@ class Compact:
         parts = held_out(draws)
         if parts is None:
             raise ValueError(
-                f"{self.run} has too few draws, or --max-draws leaves too few: "
-                "to fit some and hold others out takes three"
+                f"{self.run} has too few draws, or --max-draws leaves too few: at least three are needed to "
+                "fit some and hold others out"
             )
         with Console(stderr=True).status("looking for symmetries") as status:
             forms = {"raw": parts[0]}
@@ -117,7 +117,7 @@ class Compact:
         output.show(terminal_table(compactness_table(found)))
         looked, there = (d.chains * len(d) for d in (draws, run.draws))
         if looked < there:
-            output.line(f"{looked:,} of {there:,} draws were used, chosen evenly; more with --max-draws")
+            output.line(f"{looked:,} of {there:,} draws were used, evenly spaced; use more with --max-draws")
         told = f"Gaussian of rank {self.rank}"
         if found.networks is not None:
             told = f"{len(found.networks)} networks in {found.networks.bits / 1000:,.0f} kbit"

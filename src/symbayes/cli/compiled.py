@@ -1,9 +1,9 @@
-"""Compiled programs kept from one command to the next, in the user's cache.
+"""Keep compiled programs from one command to the next, in the user's cache.
 
 A command that runs a program again reads it instead of compiling it: on an H200 an ensemble of five LeNets
-then takes 9 s instead of 41.  What is kept is the compiled program itself, so it changes no draw.
+then takes 9 s instead of 41.  The compiled program itself is kept, so draws do not change.
 
-``SYMBAYES_COMPILED`` names another folder, or is ``off``.  JAX's ``JAX_COMPILATION_CACHE_DIR`` goes first.
+``SYMBAYES_COMPILED`` names another folder, or is ``off``.  JAX's ``JAX_COMPILATION_CACHE_DIR`` overrides it.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 MOST = 2**30
-"""Bytes that are kept; what was not used for longest goes first."""
+"""The most bytes that are kept; the least recently used programs are removed first."""
 SHORTEST = 0.1
-"""Seconds; what compiles faster is not kept."""
+"""Programs that compile in fewer seconds are not kept."""
 FAILED = ("Error reading persistent compilation cache", "Error writing persistent compilation cache")
 """How JAX's warnings begin when it compiles after all."""
 
 
 def keep_compiled() -> Path | None:
-    """Let JAX keep what it compiles; gives the folder.  Only before JAX is imported."""
+    """Let JAX keep what it compiles; returns the folder.  It has an effect only before JAX is imported."""
     told = os.environ.get("SYMBAYES_COMPILED", "")
     if (
         told.lower() in ("off", "0", "no")

@@ -13,15 +13,15 @@ from symbayes.cli.output import Json, Output
 class Diagnose:
     """Check whether the chains of runs have mixed, in functions and in weights, and say what to change.
 
-    R-hat and effective sample sizes of predictions, of weights, and of weights after removing symmetries,
-    beside those of draws of the prior; and a verdict in words.
+    Prints R-hat and effective sample sizes of predictions, of weights, and of weights after removing
+    symmetries, those of aligned draws of the prior as a control, and a verdict in words.
 
     Example: symbayes diagnose runs/hmc-digits
 
     Attributes:
         runs: folders of the runs.
-        data: name of the dataset, at whose test inputs functions are compared.
-        align: compare weights after alignment too, which takes the longest.
+        data: name of the dataset; functions are compared at its test inputs.
+        align: also compare weights after alignment, which takes the longest.
         json: a file to write the numbers to; - is the standard output.
     """
 

@@ -19,8 +19,9 @@ from symbayes.specs import require_counts
 class Distance:
     """Measure how far the draws of a run are from those of a reference, in weights and in functions.
 
-    Maximum mean discrepancy and sliced Wasserstein distance, of each layer and of all weights, as drawn and
-    in canonical form, beside the floor of the reference against itself; with a test that permutes chains.
+    Prints maximum mean discrepancy and sliced Wasserstein distance of each layer and of all weights, raw and
+    in canonical form, with a test that permutes chains.  The floor is the distance between the two halves of
+    the reference.
 
     Example: symbayes distance runs/ensemble-digits runs/hmc-digits
 
@@ -28,9 +29,9 @@ class Distance:
         run: folder of the run.
         reference: folder of the run that it is compared with, of the same network.
         out: an HTML file to write the tables to.
-        data: name of the dataset, at whose test inputs functions are compared.
-        max_draws: the most draws of each set, chosen evenly.
-        permutations: ways to deal the chains to two sets.
+        data: name of the dataset; functions are compared at its test inputs.
+        max_draws: the most draws of each set, evenly spaced.
+        permutations: the most permutations of chains in the test.
         json: a file to write the numbers to; - is the standard output.
     """
 

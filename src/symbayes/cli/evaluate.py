@@ -1,4 +1,4 @@
-"""`symbayes evaluate` and `symbayes report`: what is known of runs, in the terminal and as a page."""
+"""`symbayes evaluate` and `symbayes report`: results about runs, in the terminal and as a page."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class Evaluate:
             a further one.
         metrics: metrics to show.
         ood: names of other datasets, whose test inputs are out of distribution, for AUROC and FPR95.
-        shift: shifts of the test images under which runs are scored too: fog, or fog:5 for one severity.
-        recalibrate: a map of probabilities, fitted for each run on the validation part: temperature, vector,
-            dirichlet or isotonic.
-        save: files to write the table to, as .md, .csv, .tex, .json, or as a page .html.
-        batch: how many examples to predict at once, where predictions of all draws do not fit in memory.
+        shift: shifts of the test images; scores are also computed under each: fog, or fog:5 for one severity.
+        recalibrate: recalibrate probabilities with a map that is fitted for each run on the validation part:
+            temperature, vector, dirichlet or isotonic.
+        save: files to write the table to (.md, .csv, .tex or .json), or a page (.html).
+        batch: number of examples to predict at once, where predictions of all draws do not fit in memory.
         data: name of the dataset.
         json: a file to write the numbers of the table to; - is the standard output.
     """
@@ -94,11 +94,11 @@ class Evaluate:
             output.numbers(report.numbers(symmetry=False))
 
     def _in_batches(self, output: Output, asked: Asked, batch: int, options: Mapping[str, Any]) -> None:
-        """The table alone: a page shows what every draw predicts."""
+        """Show the table alone: a page would need the predictions of every draw."""
         require(
             not any(path.suffix == ".html" for path in self.save),
-            f"a page shows predictions of all draws, and these are made {batch:,} examples at a time: "
-            "save the table as .md, .csv, .tex or .json, or thin the draws",
+            "a page needs the predictions of all draws in memory, but these are made "
+            f"{batch:,} examples at a time: save the table as .md, .csv, .tex or .json, or thin the draws",
         )
         with Console(stderr=True).status(f"predicting {batch:,} examples at a time"):
             found = compare(asked.runs, asked.reference, asked.dataset, batch=batch, **options)
@@ -119,13 +119,13 @@ class ReportCommand:
     Attributes:
         runs: folders of the runs; the first is the reference of agreement and total variation.
         ood: names of other datasets, whose test inputs are out of distribution.
-        also: parts that take longer: quality, the distances of each run from the first one in weights and
-            functions, and landscape, the loss around each run.
+        also: sections that take longer: quality (the distances of each run from the first one, in weights and
+            functions) and landscape (the loss around each run).
         out: the HTML file to write; an existing file is replaced.
         json: a file to write all results to, as numbers; - is the standard output.
         data: name of the dataset.
-        max_draws: the most draws whose symmetries are removed, chosen evenly.
-        max_examples: the most examples on which networks are tried in the part about symmetry.
+        max_draws: the most draws whose symmetries are removed, evenly spaced.
+        max_examples: the most examples on which networks are evaluated in the section about symmetry.
     """
 
     runs: SomeRuns
@@ -162,7 +162,7 @@ class ReportCommand:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a command names, opened: runs, their dataset, the reference, and inputs from elsewhere."""
+    """The runs that a command names, opened, with dataset, reference and out-of-distribution inputs."""
 
     runs: Mapping[str, Opened]
     dataset: data.Dataset
@@ -195,8 +195,8 @@ def _foreign(name: str, dataset: data.Dataset) -> Any:
 
 
 def dataset_of(run: Run, name: str | None = None) -> data.Dataset:
-    """The dataset of this name, or the one that the run tells."""
+    """The dataset with this name, or the one that the run names."""
     name = name or run.config.get("about", {}).get("data")
     if name is None:
-        raise ValueError("the run does not tell its dataset: name it with --data")
+        raise ValueError("the run does not name its dataset: give it with --data")
     return data.load(name)

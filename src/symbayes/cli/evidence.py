@@ -13,10 +13,10 @@ from symbayes.specs import require, require_counts
 
 @dataclass(frozen=True)
 class EvidenceCommand:
-    """Compare runs as models: by the points they predict when left out (PSIS-LOO, WAIC), and by evidence.
+    """Compare runs as models: by leave-one-out predictions (PSIS-LOO, WAIC), and by evidence.
 
     The evidence is integrated over a ladder of temperatures, from the posterior to the prior.  Laplace's
-    estimate and the variational bound of runs that have one stand beside it, with and without the log number
+    estimate and the variational bound are shown too, for runs that have them, with and without the log number
     of copies that the symmetries of the network make of a mode.
 
     Example: symbayes evidence runs/hmc-digits --rungs 12
@@ -24,17 +24,17 @@ class EvidenceCommand:
     Attributes:
         runs: folders of the runs, on the same training data.
         ladder: folders of runs of the first one's posterior at other temperatures (--tempers likelihood).
-        rungs: draw a ladder of this many rungs with the method of the first run, the prior and the run among
-            them.
+        rungs: draw a ladder of this many rungs, including the prior and the first run, with the method of the
+            first run.
         store: folder for the rungs; rungs that are there already are not drawn again.
-        out: an HTML file to write the tables and pictures to.
+        out: an HTML file to write the tables and figures to.
         json: a file to write the numbers to; - is the standard output.
     """
 
     runs: SomeRuns
     ladder: Annotated[tuple[Path, ...], some_words("RUN")] = ()
     rungs: Annotated[int | None, default("none are drawn")] = None
-    store: Annotated[Path | None, default("beside the first run, with the ending -ladder")] = None
+    store: Annotated[Path | None, default("the first run's folder with the ending -ladder")] = None
     out: Annotated[Path | None, default("none", "FILE")] = None
     json: Json = None
 

@@ -1,6 +1,6 @@
-"""One run on many processes: how a command finds the others, and how it ends when one of them fails.
+"""One run on many processes: how they connect, and how they end when one of them fails.
 
-The same line is started in every process.  What is said to the user is said by process 0 alone.
+The same command is started in every process.  Only process 0 prints messages.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from symbayes.engine.crew import Crew
 from symbayes.specs import require
 
 HEARTBEAT = 30
-"""Seconds without a sign of life after which a process counts as dead, and all others end."""
+"""Seconds without a heartbeat after which a process counts as dead, and all others end."""
 
 GOODBYE = 30
-"""Seconds that a process which is done waits for the others."""
+"""Seconds that a finished process waits for the others."""
 
 
 @contextlib.contextmanager
 def joined(hosts: str | None, process: str | None) -> Iterator[Crew]:
-    """The processes of this command, connected; what ends it in one of them ends it in all."""
+    """The connected processes of this command; an error in one of them ends all."""
     if hosts is None:
-        require(process is None, "--process tells which of --hosts ADDRESS:PORT this is: give both")
+        require(process is None, "--process numbers the processes of --hosts ADDRESS:PORT: give both")
         yield Crew()
         return
     _connect(hosts, process)
@@ -48,7 +48,7 @@ def joined(hosts: str | None, process: str | None) -> Iterator[Crew]:
 
 
 def speaks() -> bool:
-    """Whether this process talks to the user: it is alone, or the first of many."""
+    """Whether this process prints messages: it is alone, or the first of many."""
     return not jax.distributed.is_initialized() or jax.process_index() == 0
 
 
@@ -76,7 +76,7 @@ def _numbered(process: str | None) -> tuple[int, int]:
     found = re.fullmatch(r"(\d+)/(\d+)", process or "")
     require(
         found is not None and int(found[1]) < int(found[2]),
-        f"--process is which one of how many, from 0/4 to 3/4 for four, not {process!r}",
+        f"--process is the number of this process and of all, from 0/4 to 3/4 for four, not {process!r}",
     )
     assert found is not None
     return int(found[1]), int(found[2])

@@ -1,4 +1,4 @@
-"""`symbayes info`: what a run is, and whether to trust it."""
+"""`symbayes info`: a summary of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`symbayes landscape`: what is around the draws of a run."""
+"""`symbayes landscape`: the loss landscape around the draws of a run."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from symbayes.specs import require_counts
 
 @dataclass(frozen=True)
 class LandscapeCommand:
-    """Draw the loss on the plane through three networks of a run; mass and curvature beside it.
+    """Draw the loss on the plane through three networks of a run, and measure mass and curvature.
 
-    The mass, summed squares of all weights, stands beside its minimum over scalings of the units.
+    The mass is the sum of squares of all weights; it is compared with its minimum over scalings of the units.
 
     Example: symbayes landscape runs/ensemble-digits
 
     Attributes:
         run: folder of the run.
         out: the HTML file to write; an existing file is replaced.
-        steps: places along each side of the picture.
-        eigenvalues: how many of the largest eigenvalues of the Hessian.
+        steps: number of places along each side of the plane.
+        eigenvalues: number of eigenvalues of the Hessian, the largest ones.
         data: name of the dataset.
-        max_examples: the most training examples on which the loss is taken.
+        max_examples: the most training examples on which the loss is computed.
         json: a file to write the numbers to; - is the standard output.
     """
 

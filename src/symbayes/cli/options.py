@@ -1,4 +1,4 @@
-"""How options read in the help: the names of what they take, and defaults in words."""
+"""How options appear in the help: the names of their values, and defaults in words."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ SomeRuns = Positional[
 
 
 def default(words: str, metavar: str | None = None) -> Any:
-    """What happens where an option is left open."""
+    """An option whose default is described in words."""
     return arg(metavar=metavar, help_behavior_hint=f"(default: {words})")
 
 
 def some_words(metavar: str) -> Any:
-    """For an option that takes any number of words."""
+    """An option that takes any number of words."""
     return arg(metavar=f"{metavar} [{metavar} ...]", help_behavior_hint="(default: none)")
 
 
 def require_file(option: str, path: Path | None) -> None:
-    """Refuse, before any work is done, a folder in the place of a file that is to be written."""
-    require(path is None or not path.is_dir(), f"{option} names a file to write, and {path} is a folder")
+    """Refuse, before any work is done, a folder where a file is to be written."""
+    require(path is None or not path.is_dir(), f"{option} must name a file to write, but {path} is a folder")

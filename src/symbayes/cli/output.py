@@ -1,4 +1,4 @@
-"""What commands print, and the numbers that they write as JSON.
+"""The output of commands: text, and numbers as JSON.
 
 With ``--json -`` the numbers go to the standard output, and everything else to the standard error, so that
 another program can read them.
@@ -23,7 +23,7 @@ Json = Annotated[Path | None, default("none", "FILE")]
 
 
 class Output:
-    """Where a command prints."""
+    """Prints the text of a command, and writes its numbers."""
 
     def __init__(self, json: Path | None) -> None:
         require_file("--json", json)
@@ -31,30 +31,30 @@ class Output:
 
     @contextlib.contextmanager
     def aside(self) -> Iterator[None]:
-        """What is printed meanwhile goes to the standard error, where numbers take the standard output."""
+        """Send what is printed meanwhile to the standard error, if the standard output is for numbers."""
         with contextlib.redirect_stdout(sys.stderr) if self._aside else contextlib.nullcontext():
             yield
 
     @property
     def _aside(self) -> bool:
-        """Whether the standard output is taken by numbers."""
+        """Whether the standard output is for numbers."""
         return self._json == STDOUT
 
     def show(self, thing: Any, **options: Any) -> None:
-        """A table, or whatever a console can show."""
+        """Print a table, or anything else that a console can show."""
         Console(stderr=self._aside).print(thing, **options)
 
     def line(self, text: Any) -> None:
-        """A line as it is, also where it is longer than the terminal is wide."""
+        """Print a line without wrapping it at the width of the terminal."""
         print(text, file=sys.stderr if self._aside else sys.stdout)
 
     @property
     def wanted(self) -> bool:
-        """Whether numbers are asked for."""
+        """Whether numbers were requested."""
         return self._json is not None
 
     def numbers(self, value: Any) -> None:
-        """Write them, if they are asked for."""
+        """Write the numbers, if they were requested."""
         from symbayes.report.numbers import json_text
         from symbayes.report.page import write
 

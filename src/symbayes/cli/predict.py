@@ -1,4 +1,4 @@
-"""`symbayes predict`: what a run says of new inputs, as a file."""
+"""`symbayes predict`: the predictions of a run at new inputs, as a file."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Predict:
     Attributes:
         run: folder of the run.
         out: the file to write, .csv or .npz; an existing file is replaced.
-        data: a .csv, .npz or .parquet file with the columns of the training data (or, of an archive, an array
-            x), or the name of a dataset, whose test part is predicted.
+        data: a .csv, .npz or .parquet file with the columns of the training data (an .npz file may have an
+            array x instead), or the name of a dataset, whose test part is predicted.
         interval: probability of the intervals.
-        json: a file to write the same to, as numbers; - is the standard output.
+        json: a file to write the predictions to, as JSON; - is the standard output.
     """
 
     run: OneRun
@@ -65,13 +65,16 @@ class Predict:
 
         if self.data is None or not data.names_a_file(self.data):
             name = self.data or run.about.get("data")
-            require(name is not None, "the run does not tell its dataset: name a file with --data")
+            require(name is not None, "the run does not name its dataset: give a file with --data")
             inputs = data.load(str(name)).test.x
         else:
             columns = data.read_columns(Path(self.data))
             if run.preparation.columns:
                 return run.predict(columns)
-            require("x" in columns, f"{self.data} has no array x: the run's inputs have no names of columns")
+            require(
+                "x" in columns,
+                f"{self.data} has no array x, and the columns of the run's inputs have no names",
+            )
             inputs = run.preparation.rows(columns["x"])
         predictive, scaling = run.predict(inputs), run.preparation.outputs
         return predictive if scaling is None else predictive.unscaled(scaling)
@@ -84,10 +87,10 @@ def _archive(arrays: Mapping[str, np.ndarray], names: tuple[str, ...]) -> bytes:
 
 
 def _table(arrays: Mapping[str, np.ndarray], names: tuple[str, ...]) -> bytes:
-    """A line for every example: one column for what is one number, and one for each output else."""
+    """A line for every example, with a column for each single number and for each output."""
     columns: dict[str, Any] = {}
     for what, values in arrays.items():
-        require(values.ndim <= 2, "predictions with positions fit into no table: write an .npz file")
+        require(values.ndim <= 2, "predictions with positions do not fit into a table: write an .npz file")
         if values.ndim == 1:
             labels = values.dtype.kind == "i" and len(names) > values.max()
             columns[what] = [names[value] for value in values] if labels else values

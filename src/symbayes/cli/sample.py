@@ -31,20 +31,21 @@ from symbayes.specs import require
 
 @dataclass(frozen=True)
 class Where:
-    """Where a run goes and where it begins.
+    """The folder of a run, its seed and its start.
 
     Attributes:
         store: folder of the run; a run that is there already is continued.
         seed: the same seed gives the same draws.
-        start: folder of another run, from whose last draws the chains begin.
+        start: folder of another run; the chains begin at its last draws.
         keep: keep every n-th draw; 0 keeps none.
-        splits: draw on all splits of a uci set, or on this many of the first, each into a folder of its own
+        splits: draw on all splits of a uci set, or on the first INT of them, each into a folder of its own
             below the store, and print mean and standard error over them.
-        json: a file to write the numbers of the table at the end to; - is the standard output.
-        estimate: print the cost before the run starts, from timing a few gradients; not with --hosts.
-        hosts: run on many processes, each started with this line: auto where JAX detects them (SLURM, Open
+        json: a file to write the numbers of the final table to; - is the standard output.
+        estimate: print an estimate of the cost before the run starts, which times a few gradients; not with
+            --hosts.
+        hosts: run on many processes, each started with this command: auto where JAX detects them (SLURM, Open
             MPI, Kubernetes, TPU pods), or address and port of the first process, as in node0:1234.
-        process: with an address, which process this is and of how many, as in 0/4.
+        process: with an address, the number of this process and of all processes, as in 0/4.
     """
 
     store: Annotated[Path | None, default("runs/METHOD-DATA")] = None
@@ -100,7 +101,7 @@ def _draw(
     output: Output,
     place: Path | None,
 ) -> tuple[Path, Report] | None:
-    """One run, and what it predicts; None for a process that only helps, and where no draws are kept."""
+    """Make one run and its report; None for a process that is not the first, and where no draws are kept."""
     start = None if where.start is None else Run(where.start).draws
     posterior, dataset = target.posterior(mesh)
     store = place or where.store or _folder(method, dataset)
@@ -166,7 +167,7 @@ def _sample_command(name: str, method: type[Method]) -> Any:
 
 
 def _unchecked(method: type) -> type:
-    """The same fields without validation: it comes when the method is made, with our own words."""
+    """The same fields without validation, which follows when the method is made, with messages of our own."""
     hints = get_type_hints(method)
     fields = [
         # What None stands for is said in the help itself.

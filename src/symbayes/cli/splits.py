@@ -16,17 +16,19 @@ from symbayes.specs import require
 
 
 def split_targets(target: Target, wanted: str) -> dict[str, Target]:
-    """The same target on every split: ``all`` that the dataset has, or so many of the first."""
+    """The same target on every split: ``all`` splits of the dataset, or a number of the first."""
     known = data.split_count(target.data)
     if wanted == "all":
-        require(known is not None, f"--splits all is for the uci sets: say how many splits of {target.data}")
+        require(
+            known is not None, f"--splits all is for the uci sets: give the number of splits of {target.data}"
+        )
     else:
         require(wanted.isdecimal() and int(wanted) > 0, f"--splits is all, or a number, not {wanted!r}")
     assert known is not None or wanted != "all"
     count = known if wanted == "all" else int(wanted)
     assert count is not None
     require(known is None or count <= known, f"{target.data} has {known} splits, not {count}")
-    require("split=" not in target.data, "--splits takes them all: leave split= out of --data")
+    require("split=" not in target.data, "--splits chooses the splits: leave split= out of --data")
     joint = "," if ":" in target.data else ":"
     return {
         f"split-{number}": dataclasses.replace(target, data=f"{target.data}{joint}split={number}")
@@ -37,7 +39,7 @@ def split_targets(target: Target, wanted: str) -> dict[str, Target]:
 def over_splits(
     targets: dict[str, Target], draw: Callable[[str, Target], Comparison], output: Output
 ) -> None:
-    """Draw and judge one run after the other, and tell mean and standard error."""
+    """Draw and evaluate one run after the other, and print mean and standard error."""
     comparisons = {}
     for name, target in targets.items():
         output.line(f"{name}:")

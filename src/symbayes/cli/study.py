@@ -17,7 +17,7 @@ from symbayes.studies.study import listed
 
 @dataclass(frozen=True)
 class ListStudies:
-    """List the studies: what each asks, and the paper that it follows.
+    """List the studies: the question of each, and the paper that it follows.
 
     Example: symbayes study list
 

@@ -1,4 +1,4 @@
-"""`symbayes symmetries` and `symbayes align`: the group of a network, and draws without it."""
+"""`symbayes symmetries` and `symbayes align`: find the symmetries of a network, and align draws by them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Symmetries:
 
     Attributes:
         network: a network by name (see `symbayes sample hmc --help`), or the folder of a run.
-        data: name of the dataset that a network by name is for.
+        data: name of the dataset that gives a network by name its input and output sizes.
         json: a file to write the sizes of the group to; - is the standard output.
     """
 
@@ -60,7 +60,7 @@ class Symmetries:
 
 
 def group_numbers(group: symmetry.Symmetry) -> dict[str, float]:
-    """How large a group is."""
+    """The size of a group."""
     return {
         "log10_permutations": group.log10_permutations,
         "sign_bits": group.sign_bits,
@@ -72,30 +72,30 @@ def group_numbers(group: symmetry.Symmetry) -> dict[str, float]:
 class Align:
     """Align the draws of a run: move them by symmetries of the network until weights can be compared.
 
-    The new run predicts as the old one does, and `evaluate`, `report` and `compact` take it.  Or move trained
-    networks next to one: give their checkpoints, and --network.
+    The new run predicts as the old one does; `evaluate`, `report` and `compact` accept it.  To align trained
+    networks to one of them, give their checkpoints, and --network.
 
     Example: symbayes align runs/hmc-digits
 
     Example: symbayes align a.safetensors b.safetensors --network lenet --data mnist
 
     Attributes:
-        runs: folder of the run; or checkpoints, of which all but the first are moved next to the first.
-        to: joint brings all draws near one another; the folder of a run brings them near its mean network if
-            it is aligned, else near its last draw.
-        by: what is compared: weights, or what the units do on some training examples, or the loss on these
-            half-way between two networks.
-        restarts: how many starts are tried; the best is kept.
-        scale: what happens to free scales before draws are compared: smallest sum of squared weights, or
-            incoming weights of norm one, or nothing.
+        runs: folder of the run; or checkpoints, which are aligned to the first of them.
+        to: joint aligns all draws to one another; the folder of a run aligns them to its mean network if that
+            run is aligned, else to its last draw.
+        by: criterion of the alignment: similar weights, correlated activations of the units on some training
+            examples, or a low loss on these half-way between two networks.
+        restarts: number of starting points; the best result is kept.
+        scale: how free scales are fixed before the alignment: smallest sum of squared weights, incoming
+            weights of norm one, or not at all.
         seed: seed of the restarts.
-        out: folder of the new run, or file for the second checkpoint; what is there is not overwritten.
+        out: folder of the new run, or file for the second checkpoint; existing ones are not overwritten.
         data: name of the dataset; units and losses are compared on its training examples.
-        network: of checkpoints: a network by name, or one of your own as module:attribute.
-        hidden: of checkpoints: widths of the hidden layers of an mlp or a cnn.
-        option: of checkpoints: further options of the network, each as name=value.
-        names: of checkpoints: which of its layers is which of the network, as hidden1=fc_in, where shapes do
-            not tell.
+        network: for checkpoints: a network by name, or one of your own as module:attribute.
+        hidden: for checkpoints: widths of the hidden layers of an mlp or a cnn.
+        option: for checkpoints: further options of the network, each as name=value.
+        names: for checkpoints: pairs of a layer of the network and its name in the checkpoints, as in
+            hidden1=fc_in; needed where shapes alone do not identify the layers.
         json: a file to write the numbers to; - is the standard output.
     """
 
@@ -116,7 +116,7 @@ class Align:
     def __call__(self) -> None:
         output = Output(self.json)
         if self.network is not None:
-            require(self.to == "joint", "checkpoints are moved next to the first one: leave --to out")
+            require(self.to == "joint", "checkpoints are aligned to the first one: leave --to out")
             made = Architecture(self.network, self.hidden, self.option, self.names, self.data or "digits")
             how = (self.by, self.scale, self.restarts, self.seed)
             align_checkpoints(self.runs, made, self.out, *how, output)
@@ -158,7 +158,7 @@ class Align:
 
 
 class _Bars:
-    """A progress bar for each thing that is done, on the standard error."""
+    """A progress bar for each piece of work, on the standard error."""
 
     def __init__(self) -> None:
         self._progress = bars(TimeElapsedColumn(), TextColumn("[dim]{task.completed:,} draws"))
@@ -207,7 +207,7 @@ def _closeness_table(found: AlignedRun, asked: Align) -> Table:
     terms = max(1.0, count * (count - 1) / 2) if joint else count
     if asked.by == "straight-through":
         terms = -1  # a mean already, of losses that should fall
-    table = Table(caption="The control is as many draws of the prior.", caption_justify="left")
+    table = Table(caption="The control is the same number of draws of the prior.", caption_justify="left")
     table.add_column(f"{MEASURES[asked.by]} of {'two draws' if joint else 'a draw and the reference'}")
     for column in ("before", "after"):
         table.add_column(column, justify="right")
@@ -219,7 +219,7 @@ def _closeness_table(found: AlignedRun, asked: Align) -> Table:
 
 
 def _distance_table(found: AlignedRun) -> Table:
-    caption = "Transpositions from the order of units in one draw to that in another, mean over pairs."
+    caption = "Transpositions between the orders of units in two draws, as a mean over pairs of draws."
     table = Table(caption=caption, caption_justify="left")
     table.add_column("layer")
     for column in ("units", "between chains", "within a chain", "control", "random order"):

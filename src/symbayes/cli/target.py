@@ -1,4 +1,4 @@
-"""What is drawn from, as options of the command line: network, likelihood, prior and data."""
+"""The posterior to draw from, as options of the command line: network, likelihood, prior and data."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ NOISE, SPREAD = 0.1, 1.0
 
 @dataclass(frozen=True)
 class Target:
-    """What is drawn from: a network with a prior on its weights, given a dataset.
+    """The posterior to draw from: a network with a prior on its weights, given a dataset.
 
     Attributes:
         data: name of the dataset; `symbayes data list` shows them. Options follow a colon, as in
             imdb:length=200 or uci-yacht:split=3. Or a .csv, .npz or .parquet file of your own.
         target: the column of that file to predict, or several; the other columns are the inputs.
-        task: whether that column holds numbers to predict or labels, where that is not plain.
-        examples: use only this many of the first training examples.
+        task: whether that column holds numbers (regression) or labels (classification), where it is unclear.
+        examples: use only the first training examples, this many.
         network: mlp, lenet, cnn, resnet20-frn, resnet18, alexnet, cnn-lstm, transformer, or one of your own
             as module:attribute.
         hidden: widths of the hidden layers of an mlp, as in --hidden 64 64; none gives a linear model.
@@ -51,22 +51,23 @@ class Target:
             degrees of freedom, or an even mixture of two normals of which one is exp(-6) times as wide.
         prior_scale: scale of the prior; for normal it is the standard deviation, for a mixture that of its
             wider part.
-        layer_scale: another scale for some layers, each as name=value with the name as `symbayes symmetries`
-            shows it, without params/; shell patterns may stand for many, as in 'hidden1/*=0.1' '*/bias=1'.
-        likelihood: how targets scatter, for regression: gaussian around the output with a known noise,
-            learned, where the noise is a parameter too, or heteroscedastic, where the network also predicts
-            the noise of each target.
+        layer_scale: another scale for some parameters, each as name=value with the name as `symbayes
+            symmetries` shows it, without params/; shell patterns may name several, as in 'hidden1/*=0.1'
+            '*/bias=1'.
+        likelihood: noise of the targets, for regression: gaussian, with a known standard deviation; learned,
+            where the standard deviation is a parameter too; or heteroscedastic, where the network also
+            predicts the noise of each target.
         noise: standard deviation of the gaussian noise, in units of the targets' own standard deviation
             where the dataset is standardised, as the uci sets are; of a learned noise, the centre of its
             log-normal prior.
         noise_spread: standard deviation of the logarithm of a learned noise under that prior.
         temperature: one is the Bayes posterior, below one a cold posterior.
         tempers: what the temperature divides: the whole log posterior, or the log likelihood only.
-        augment: how training images are changed at random, one after the other: flip (left to right), crop
-            (out of a black margin), shift (the edge repeated). Mini-batches draw it afresh.
-        copies: augmented forms of every image that a gradient over all data takes.
+        augment: random changes of training images, applied in this order: flip (left to right), crop (from
+            the image with a black margin), shift (with the edge repeated). Every mini-batch draws new ones.
+        copies: number of augmented forms of every image in a gradient over all data.
         precision: precision of the matrix products in gradients, where the hardware has a choice.
-        chunk: examples in memory at once in a full-batch gradient.
+        chunk: number of examples in memory at once in a full-batch gradient.
     """
 
     data: str = "digits"
@@ -92,7 +93,7 @@ class Target:
     def posterior(self, mesh: Mesh | None = None) -> tuple[Posterior, data.Dataset]:
         """The posterior, on a mesh if there is one, and the dataset that its training part comes from."""
         dataset = self.dataset()
-        require(len(dataset.train) > 0, f"{dataset.name} has a test part only, and nothing to train on")
+        require(len(dataset.train) > 0, f"{dataset.name} has only a test part and no training examples")
         likelihood, sizes = self._likelihood(dataset)
         options = sizes | dict(network_option(text) for text in self.option)
         if self.hidden is not None:
@@ -115,7 +116,7 @@ class Target:
         return posterior, dataset
 
     def dataset(self) -> data.Dataset:
-        """What is conditioned on."""
+        """The dataset that the posterior is conditioned on."""
         options = {"examples": self.examples, "target": self.target or None, "task": self.task}
         given = {name: value for name, value in options.items() if value is not None}
         require(
@@ -168,14 +169,14 @@ def _layer(text: str, law: Callable[[float], Prior]) -> tuple[str, Prior]:
         scale = float(value)
     except ValueError:
         scale = math.nan
-    require(bool(pattern) and math.isfinite(scale), f"--layer-scale is written name=number, not {text!r}")
+    require(bool(pattern) and math.isfinite(scale), f"write --layer-scale as name=number, not {text!r}")
     return pattern, law(scale)
 
 
 def network_option(text: str) -> tuple[str, Any]:
     """A network's option from ``name=value``, where the value is JSON or else a plain word."""
     name, equals, value = text.partition("=")
-    require(bool(name and equals), f"an option is written name=value, not {text!r}")
+    require(bool(name and equals), f"write an option as name=value, not {text!r}")
     try:
         return name, json.loads(value)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Commands that are studies: their numbers, written beside the page, also go where ``--json`` says."""
+"""Commands that are studies, with the option ``--json`` for their numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RESULTS = "results.json"
 
 
 def with_json(study: type) -> type:
-    """The same command with ``--json``; what it prints gives way where numbers take the standard output."""
+    """The same command with ``--json``; with ``--json -`` its text goes to the standard error."""
 
     def call(self: Any) -> None:
         output = Output(self.json)

@@ -1,6 +1,7 @@
 """Data of one's own: arrays, tables and files."""
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -157,6 +158,13 @@ def test_parquet_is_read_where_pandas_can(houses, tmp_path):
     pandas.read_csv(houses, sep=";").to_parquet(tmp_path / "houses.parquet")
     made = [data.load(str(path), target=("price",)) for path in (houses, tmp_path / "houses.parquet")]
     assert made[0].train.checksum() == made[1].train.checksum()
+
+
+def test_parquet_without_a_reader_is_bad_input(tmp_path, monkeypatch):
+    (tmp_path / "houses.parquet").write_bytes(b"PAR1")
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ValueError, match=r"houses\.parquet: .* pip install pandas pyarrow$"):
+        data.load(str(tmp_path / "houses.parquet"), target=("price",))
 
 
 @pytest.mark.parametrize(

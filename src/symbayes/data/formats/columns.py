@@ -77,8 +77,8 @@ def read_parquet(path: Path) -> dict[str, np.ndarray]:
 
         frame: Any = pandas.read_parquet(path)
     except ImportError as error:
-        raise ImportError(
-            f"{path}: reading Parquet needs pandas and pyarrow: pip install pandas pyarrow"
+        raise DataFormatError(
+            path, "reading Parquet needs pandas and pyarrow: pip install pandas pyarrow"
         ) from error
     except Exception as error:  # each reader has errors of its own
         raise DataFormatError(path, f"cannot be read as Parquet ({error})") from error

@@ -19,6 +19,7 @@ UNIT = 2.0**-24
 LENGTH = 64
 """Inputs are padded with zeros to one length, so that everything compiles once."""
 
+
 def _moderate(largest: float) -> st.SearchStrategy[float]:
     """Far from overflow and underflow, where an addition's error is itself a float32."""
     numbers = st.floats(-largest, largest, width=32, allow_nan=False)

@@ -46,7 +46,7 @@ def main() -> None:
     print(json.dumps(found, indent=1))
     if arguments.out:
         record = {
-            "what": "Two ResNet-18 with batch norm, each trained for one epoch on MNIST: test barriers in nats",
+            "what": "Two ResNet-18 with batch norm, each trained an epoch on MNIST: test barriers in nats",
             "command": shlex.join(["python", "-m", "benchmarks.batch_norm_barriers", *sys.argv[1:]]),
             "given": {name: value for name, value in vars(arguments).items() if name != "out"},
             "commit": _commit(),

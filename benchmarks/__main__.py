@@ -7,7 +7,9 @@ import functools
 import json
 import os
 import platform
+import shlex
 import subprocess
+import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -30,6 +32,7 @@ from benchmarks import (
     symmetry_discovery,
 )
 from benchmarks.timing import Result
+from symbayes import use_cores
 
 BENCHMARKS = {
     "gradient_loop": gradient_loop.run,
@@ -57,7 +60,10 @@ def main() -> None:
         default=float("inf"),
         help="seconds after which these two begin no more",
     )
+    parser.add_argument("--cores", type=int, default=1, help="over which runs on a CPU spread their chains")
     arguments = parser.parse_args()
+    if arguments.cores > 1:
+        use_cores(arguments.cores)
     timed = {
         "chains": functools.partial(chains.run, arguments.limit),
         "samplers": functools.partial(samplers.run, arguments.seconds, arguments.limit),
@@ -69,7 +75,7 @@ def main() -> None:
         for result in timed.get(name, BENCHMARKS[name])():
             results.append(result)
             if arguments.out:
-                _write(arguments.out, arguments.only, results)
+                _write(arguments.out, results)
     Console(width=140).print(_table(results))
 
 
@@ -85,9 +91,9 @@ def _table(results: list[Result]) -> Table:
     return table
 
 
-def _write(out: Path, only: list[str], results: list[Result]) -> None:
+def _write(out: Path, results: list[Result]) -> None:
     record = {
-        "command": f"python -m benchmarks --only {' '.join(only)} --out {out}",
+        "command": shlex.join(["python", "-m", "benchmarks", *sys.argv[1:]]),
         "commit": _commit(),
         "hardware": f"{jax.devices()[0].device_kind}, {os.cpu_count()} cores, {platform.machine()}",
         "versions": {"python": platform.python_version(), "jax": jax.__version__},

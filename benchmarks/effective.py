@@ -1,6 +1,6 @@
 """Effective draws within a time: our samplers, numpyro's NUTS and blackjax's MCLMC on one posterior.
 
-All begin where the same warm-up ended.  Time counts from the end of the first block of draws, so that
+All begin where the same warm-up ended, with their chains spread over the same cores of a CPU.  Time counts from the end of the first block of draws, so that
 compiling and tuning are left out.  It ends with the block that exceeds the seconds given or, for a sampler
 with fewer than `FEWEST` draws of each chain by then, with the one that exceeds `LONGER` times as many.
 """
@@ -20,6 +20,7 @@ import symbayes as sb
 from benchmarks.peers import log_density_of
 from symbayes.engine import Method
 from symbayes.engine.job import Job
+from symbayes.engine.placement import over_cores, place_posterior
 from symbayes.engine.sinks import MemorySink
 from symbayes.engine.start import Start
 
@@ -88,7 +89,9 @@ def ours(method: Method, posterior: sb.Posterior, start: Any, x: np.ndarray, sec
     """Of a method that is asked for more draws than there is time for."""
     method = method.started().resolve(posterior)
     begins = Start(posterior, 1, method.chains, start, type(method).__name__)
-    job, into, clock = Job(method, posterior, begins), MemorySink(), Clock(seconds)
+    mesh = over_cores(posterior, method.chains)
+    posterior = posterior if mesh is None else place_posterior(posterior, mesh)
+    job, into, clock = Job(method, posterior, begins, mesh=mesh), MemorySink(), Clock(seconds)
     last = max(n for n, phase in enumerate(job.phases) if phase.units)
     first, drawn, gradients, told = 0, 0, 0.0, []
     work = job.work(into)
@@ -135,6 +138,12 @@ def _looped(unit: Callable[[Any], Any], state: Any, clock: Clock, kept: Callable
     return jax.tree.map(lambda *each: jnp.stack(each, axis=1), *made)
 
 
+def spread(posterior: sb.Posterior, tree: Any) -> Any:
+    """Arrays with a leading axis of chains, on the cores where ours are too."""
+    mesh = over_cores(posterior, jax.tree.leaves(tree)[0].shape[0])
+    return tree if mesh is None else jax.device_put(tree, jax.NamedSharding(mesh, jax.P("chain")))
+
+
 def numpyro_nuts(
     posterior: sb.Posterior,
     start: Any,
@@ -158,7 +167,8 @@ def numpyro_nuts(
         max_tree_depth=depth,
     )
     chains = jax.tree.leaves(start)[0].shape[0]
-    state = kernel.init(jax.random.split(jax.random.key(1), chains), warm, init_params=start["params"])
+    keys = spread(posterior, jax.random.split(jax.random.key(1), chains))
+    state = kernel.init(keys, warm, init_params=spread(posterior, start["params"]))
     unit, clock = jax.jit(lambda state: kernel.sample(state, (), {})), Clock(seconds)
     for _ in range(warm):
         state = unit(state)
@@ -182,7 +192,7 @@ def blackjax_mclmc(
     log_density = log_density_of(posterior)
     kernel = blackjax.mcmc.mclmc.build_kernel()
     chains = jax.tree.leaves(start)[0].shape[0]
-    keys = jax.random.split(jax.random.key(6), (2, chains))
+    keys = [spread(posterior, jax.random.split(key, chains)) for key in jax.random.split(jax.random.key(6))]
 
     @jax.jit
     @jax.vmap
@@ -197,7 +207,7 @@ def blackjax_mclmc(
             desired_energy_var=1e-4,
         )[:2]
 
-    states, given = tuned(start["params"], *keys)
+    states, given = tuned(spread(posterior, start["params"]), *keys)
 
     @jax.jit
     @jax.vmap

@@ -153,12 +153,12 @@ def test_a_start_takes_the_place_of_training(posterior: sb.Posterior) -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: sb.SWAG(collect=1), "a spread takes two: use a collect and a rank of at least 2"),
-        (lambda: sb.SWAG(rank=1), "a spread takes two"),
-        (lambda: sb.SWA(plateau=0.0), "plateau is the part of the learning rate that is left, above 0"),
+        (lambda: sb.SWAG(collect=1), "a spread needs two epochs: use collect and rank above 1"),
+        (lambda: sb.SWAG(rank=1), "a spread needs two epochs"),
+        (lambda: sb.SWA(plateau=0.0), "plateau is a share of the learning rate, above 0"),
         (
             lambda: sb.CheckpointEnsemble(epochs=5, thin=2, draws=4),
-            "4 draws 2 epochs apart take 7 epochs, and there are 5: use fewer draws",
+            "4 draws 2 epochs apart need 7 epochs, but there are 5: use fewer draws",
         ),
     ],
 )

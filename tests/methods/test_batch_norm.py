@@ -44,5 +44,5 @@ def test_statistics_of_a_draw_are_those_of_its_mini_batch(posterior: sb.Posterio
 
 
 def test_networks_without_batch_statistics_are_refused(tiny: sb.Posterior) -> None:
-    with pytest.raises(ValueError, match="this network has no batch statistics to draw: use one with batch"):
+    with pytest.raises(ValueError, match="this network has no batch statistics: use one with batch"):
         sb.MCBatchNorm().resolve(tiny)

@@ -120,7 +120,7 @@ def test_another_run_begins_with_what_was_found(tiny: sb.Posterior, begin: Any) 
     method = sb.MCLMC(energy_variance=1e-3, thin=10, burn_in=20, draws=20, chains=4)
     drawn = sb.run(method, tiny, start=begin, progress=False)
     again = dataclasses.replace(method, burn_in=0, draws=2)
-    with pytest.raises(ValueError, match="a chain tunes itself in burn-in: use a burn_in of at least 10"):
+    with pytest.raises(ValueError, match="chains are tuned during burn-in: use a burn_in of at least 10"):
         sb.run(again, tiny, start=begin, progress=False)
     after = sb.run(again, tiny, start=drawn, progress=False)
     for name in ("step_size", "length"):

@@ -242,7 +242,7 @@ def test_a_batch_larger_than_the_data_is_all_of_it(tiny: sb.Posterior, begin: An
         ({"epochs": 0}, "epochs must be a whole number of at least 1, not 0"),
         ({"batch": 0}, "batch must be a whole number of at least 1, not 0"),
         ({"chains": 0}, "chains must be a whole number of at least 1, not 0"),
-        ({"warmup": 1.0}, "warmup is a part of the training, below 1"),
+        ({"warmup": 1.0}, "warmup is a share of the training, below 1"),
         ({"momentum": 1}, "momentum is the share of the velocity that a step keeps, below 1"),
         ({"clip": -0.1}, "clip is a number of at least zero, not -0.1"),
         ({"schedule": "cyclic"}, "schedule is constant, linear, cosine or step, not 'cyclic'"),

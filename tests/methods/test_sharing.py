@@ -130,7 +130,7 @@ def test_packed_members_are_narrow_networks_that_share_nothing(tiny: sb.Posterio
 
 
 def test_networks_without_units_to_divide_are_refused(tiny: sb.Posterior, linear: Any) -> None:
-    with pytest.raises(ValueError, match="7 members cannot divide the 6 units of hidden1 among them"):
+    with pytest.raises(ValueError, match="the 6 units of hidden1 cannot be divided among 7 members"):
         masked(tiny, "disjoint", 7)
     with pytest.raises(ValueError, match="no hidden layer whose units could be masked"):
         masked(linear[0], "random", 2)

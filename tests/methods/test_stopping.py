@@ -115,5 +115,5 @@ def test_what_goes_around_a_trained_network_takes_it_at_its_best(kind: Any, post
 
 
 def test_patience_without_validation_data_is_refused(tiny: sb.Posterior) -> None:
-    with pytest.raises(ValueError, match="patience is with validation data: make the posterior with some"):
+    with pytest.raises(ValueError, match="patience needs validation data: give some to the posterior"):
         sb.DeepEnsemble(patience=3).resolve(tiny)

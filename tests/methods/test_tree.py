@@ -116,5 +116,5 @@ def test_statistics_of_trees(linear: Any) -> None:
     assert diverged.stats["divergent"].all()
     assert (diverged.stats["leaves"] == 1).all()
     short = dataclasses.replace(method, step_size=1e-3, draws=4)
-    with pytest.warns(UserWarning, match=r"100% of the trees ended at the largest depth of 6"):
+    with pytest.warns(UserWarning, match=r"100% of the trees reached the largest depth of 6"):
         sb.run(short, linear[0], start=start, progress=False)

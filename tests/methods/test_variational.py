@@ -156,5 +156,5 @@ def test_a_run_names_the_parameters_that_all_examples_share(tiny: sb.Posterior) 
     tokens = sb.data.Examples(np.zeros((6, 3), np.int32), np.zeros(6, np.int32))
     posterior = sb.Posterior(network, sb.likelihoods.Categorical(), sb.priors.Normal(1.0), tokens)
     (sentence,) = sb.MeanField(batch=4).notes(posterior)
-    assert sentence == "drawn once for all examples of a mini-batch: embedding"
+    assert sentence == "noise that all examples of a mini-batch share: embedding"
     assert sb.MeanField(batch=4, estimator="shared").notes(posterior) == []

@@ -1,6 +1,6 @@
 """How draws are made: one file per method.
 
-`METHODS` is the one table of them: it makes the commands and drives the conformance tests.
+`METHODS` is the only table of them: commands and conformance tests are made from it.
 """
 
 from symbayes.engine import Method

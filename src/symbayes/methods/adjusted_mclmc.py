@@ -4,7 +4,7 @@ Every draw is the end of a trajectory of isokinetic steps in a fresh direction, 
 (`methods/phases/gliding.py` has the equations).
 
 Use it like HMC, where draws must be trusted: its energy errors are smaller on targets of many parameters, and
-its velocity cannot run away where gradients are large.  A step takes two gradients.  It needs at least two
+its velocity stays bounded where gradients are large.  A step takes two gradients.  It needs at least two
 parameters.
 
 Step size, length of trajectories and mass are given, found and adapted as for HMC, in the same units, and
@@ -29,8 +29,8 @@ class AdjustedMCLMC(Flown):
     """Metropolis-adjusted microcanonical Monte Carlo (Robnik et al. 2025): exact up to its Monte-Carlo error.
 
     Attributes:
-        jitter: by what part of itself the length of trajectories varies, from 0 to 1; by default 0.2, and 1
-            for a length that is tuned.
+        jitter: relative variation of the length of trajectories, from 0 to 1; by default 0.2, and 1 for a
+            length that is tuned.
     """
 
     name: ClassVar[str] = "adjusted-mclmc"

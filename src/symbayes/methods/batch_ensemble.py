@@ -5,11 +5,12 @@ each of its outputs, which is the same as multiplying the layer's inputs and out
 
     W_m = W * outer(r_m, s_m)
 
-Biases, gains and the like are each member's own (`methods/phases/sharing.py` has the loss).  Factors begin as
-``N(1, spread^2)``.  Which axes of a parameter face inputs and outputs is read from the network's program.
+Each member has its own biases, gains and the like (`methods/phases/sharing.py` has the loss).  Factors are
+initialised as ``N(1, spread^2)``.  The input and output axes of a parameter are read from the network's
+program.
 
-Use it for an ensemble with the memory, while it trains, of little more than one network; an epoch costs as
-much as one of an ensemble of so many.  Members are closer to one another than those trained apart.
+Use it for an ensemble that needs little more memory in training than one network; an epoch costs as much as
+that of an ensemble of the same size.  Members are more similar than those trained independently.
 
 References: Wen, Tran & Ba (2020), BatchEnsemble: an alternative approach to efficient ensemble and lifelong
 learning.
@@ -38,7 +39,7 @@ Axes = tuple[int, int]
 
 @dataclass(frozen=True)
 class RankOne(Family):
-    """Factors for the axes, by the names of kernels; all other parameters are a member's own."""
+    """Factors along the axes of the named kernels; each member has its own copy of all other parameters."""
 
     kernels: tuple[tuple[str, Axes], ...]
 
@@ -64,7 +65,7 @@ class RankOne(Family):
 
 
 def along(vector: jax.Array, axis: int, ndim: int) -> jax.Array:
-    """A vector that runs along one of so many axes."""
+    """A vector along one of `ndim` axes."""
     return vector.reshape([-1 if place == axis else 1 for place in range(ndim)])
 
 
@@ -74,9 +75,9 @@ class BatchEnsemble(Training):
 
     Attributes:
         epochs: passes over the training data, by all members together.
-        chains: independent ensembles.
-        members: draws of each chain.
-        spread: standard deviation of the factors around one, when training begins.
+        chains: number of independent ensembles.
+        members: members of each ensemble, which are the draws of a chain.
+        spread: initial standard deviation of the factors around one.
     """
 
     name: ClassVar[str] = "batch-ensemble"

@@ -1,12 +1,12 @@
 """Monte-Carlo batch normalisation.
 
-A network with batch normalisation is trained as always, or given as a start.  Its draws have the same
-weights, and statistics from a mini-batch of the training data each (`methods/phases/batches.py` has the
-formula): the noise that it was trained under is kept in prediction.
+A network with batch normalisation is trained as usual, or given as a start.  Its draws have the same weights,
+and each has the statistics of one mini-batch of the training data (`methods/phases/batches.py` has the
+formula): the noise of training is kept in prediction.
 
-Use it around any trained network with batch statistics: nothing is trained again, and a draw costs a pass
-over one mini-batch.  The spread is set by the size of mini-batches and by the network, not by the data, so
-look at its calibration.  Networks without batch statistics have nothing to draw, and are refused.
+Use it on any trained network with batch statistics: nothing is trained again, and a draw costs a pass over
+one mini-batch.  The spread is set by the size of mini-batches and by the network, not by the amount of data,
+so check its calibration.  Networks without batch statistics are refused.
 
 The statistic of every epoch is `loss`; those of draws are `energy` and `log_likelihood`.
 
@@ -32,11 +32,11 @@ from symbayes.specs import Count, Natural, require
 
 @method
 class MCBatchNorm(StoppableTraining):
-    """Monte-Carlo batch normalisation (Teye et al. 2018): a draw's batch statistics are a mini-batch's.
+    """Monte-Carlo batch normalisation (Teye et al. 2018): each draw has the statistics of one mini-batch.
 
     Attributes:
         epochs: passes over the training data; none where a start is given.
-        batch: examples in a mini-batch, of training and of a draw's statistics.
+        batch: examples in a mini-batch, in training and for the statistics of a draw.
         draws: draws of each chain.
     """
 
@@ -52,7 +52,7 @@ class MCBatchNorm(StoppableTraining):
     def resolve(self, posterior: Posterior) -> Training:
         require(
             has_statistics(jax.eval_shape(posterior.init, jax.random.key(0))),
-            "this network has no batch statistics to draw: use one with batch normalisation, as resnet18",
+            "this network has no batch statistics: use one with batch normalisation, such as resnet18",
         )
         return super().resolve(posterior)
 

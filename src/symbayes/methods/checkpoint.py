@@ -1,10 +1,10 @@
 """Checkpoint ensembles.
 
-One network is trained, and kept at the ends of some of its last epochs, evenly spaced.
+One network is trained, and stored at the ends of some of its last epochs, evenly spaced.
 
-Use it where a training is at hand anyway and nothing more may be spent: its members are close to one
-another, the closer the smaller the learning rate, which therefore stays constant by default.  With several
-chains, every chain has checkpoints of its own.
+Use it for an ensemble at no cost beyond one training.  Its members are similar, and the more so the smaller
+the learning rate, which therefore stays constant by default.  With several chains, every chain has
+checkpoints of its own.
 
 The statistic of every epoch is `loss`; draws also have `energy` and `log_likelihood`.
 
@@ -26,7 +26,7 @@ from symbayes.specs import Count, require
 
 @method
 class CheckpointEnsemble(Training):
-    """A checkpoint ensemble (Chen et al. 2017): networks from along one training.
+    """A checkpoint ensemble (Chen et al. 2017): networks from the last epochs of one training.
 
     Attributes:
         thin: epochs from one draw to the next.
@@ -47,7 +47,7 @@ class CheckpointEnsemble(Training):
         needed = (self.draws - 1) * self.thin + 1
         require(
             self.epochs >= needed,
-            f"{self.draws} draws {self.thin} epochs apart take {needed} epochs, and there are {self.epochs}: "
+            f"{self.draws} draws {self.thin} epochs apart need {needed} epochs, but there are {self.epochs}: "
             "use fewer draws, a smaller thin, or more epochs",
         )
 

@@ -1,16 +1,16 @@
-"""Monte Carlo dropout: a network trained with dropout predicts with it too.
+"""Monte Carlo dropout: a network trained with dropout also predicts with dropout.
 
 Each chain trains a network in which inputs of its layers are dropped at random (`posterior/dropout.py` says
 which; `methods/phases/train.py` has the loss).  The predictive is the mean over masks ``z``,
 
     p(y | x) = E_z[p(y | f(x; w, z))]
 
-A draw is the trained weights and a key, from which its masks follow, so that it can be made again.  Its
-energy is that of the weights without dropout.  A network's own dropout counts, whether it is a layer or a
-function of a key; a network without dropout gets it in front of its hidden layers.
+A draw consists of the trained weights and a key, which determines its masks, so that it can be reproduced.
+Its energy is that of the weights without dropout.  Where the network has dropout, as layers or as a function
+of a key, that is used; else dropout is inserted in front of its hidden layers.
 
-Use it for many cheap predictions from one training.  Its spread is set by the rate, not by the amount of
-data: more examples make it no smaller.
+Use it for many cheap predictions from one training.  Its spread is set by the dropout rate, not by the amount
+of data: more examples do not reduce it.
 
 References: Gal & Ghahramani (2016), Dropout as a Bayesian approximation: representing model uncertainty in
 deep learning; Srivastava et al. (2014), Dropout: a simple way to prevent neural networks from overfitting.
@@ -37,11 +37,10 @@ class MCDropout(StoppableTraining):
 
     Attributes:
         epochs: passes over the training data; none where a start is given.
-        chains: networks, each trained from a start of its own.
-        dropout: probability with which something is dropped; of no matter for a network with dropout of its
-            own.
-        mask: what is dropped: each number by itself, whole channels of an example, or the same numbers for
-            all examples, so that a draw is one function; of no matter for a network with dropout of its own.
+        chains: networks, each trained from its own initialisation.
+        dropout: dropout probability; ignored for a network with dropout of its own.
+        mask: what is dropped: each number independently, whole channels of an example, or the same numbers
+            for all examples, so that a draw is one function; ignored for a network with dropout of its own.
         draws: masks of each chain.
     """
 
@@ -73,4 +72,4 @@ class MCDropout(StoppableTraining):
         network = self.prepared(posterior).network
         if isinstance(network, DroppedNetwork):
             return []
-        return ["the network's own dropout is used: dropout and mask are of no matter"]
+        return ["the network's own dropout is used: dropout and mask are ignored"]

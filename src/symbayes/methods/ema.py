@@ -1,11 +1,11 @@
 """An exponential moving average of the weights.
 
-A network is trained, and after every step its weights go into an exponential average
-(`methods/phases/averaging.py` has the equation); it remembers about ``1 / (1 - decay)`` steps.  Statistics of
-normalisers are computed again for the average.
+A network is trained, and after every step its weights enter an exponential average
+(`methods/phases/averaging.py` has the equation), whose memory is about ``1 / (1 - decay)`` steps.  Statistics
+of normalisers are computed again for the average.
 
-Use it wherever a learning rate does not fall to zero: it costs one more copy of the
-weights, and nothing in prediction.  With several chains it gives an ensemble of averages.
+Use it where the learning rate does not fall to zero: it costs one more copy of the weights, and nothing in
+prediction.  With several chains it gives an ensemble of averages.
 
 The statistic of every epoch is `loss`; draws also have `energy` and `log_likelihood`.
 
@@ -29,7 +29,7 @@ class EMA(Training):
     """An exponential moving average of the weights of one training (Polyak & Juditsky 1992).
 
     Attributes:
-        decay: by what a weight in the average falls from one step to the next.
+        decay: factor by which the weight of a step in the average falls with each later step.
     """
 
     name: ClassVar[str] = "ema"

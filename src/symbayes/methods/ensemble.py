@@ -2,10 +2,11 @@
 
 Each member is trained by mini-batches to a maximum of the posterior density
 (`methods/phases/train.py` has the loss), from its own initialisation and in its own order.  The members are
-chains with one draw each.  They are modes, not draws: their spread is not the posterior's.
+chains with one draw each.  They are modes of the posterior, not draws from it, so their spread is not that of
+the posterior.
 
-A temperature changes nothing where it tempers the whole posterior; where it tempers the likelihood only, the
-prior's term is multiplied by it.  The statistic of every epoch is `loss`; draws also have `energy` and
+A temperature has no effect where it tempers the whole posterior; where it tempers the likelihood only, the
+term of the prior is multiplied by it.  The statistic of every epoch is `loss`; draws also have `energy` and
 `log_likelihood`.
 
 References: Lakshminarayanan, Pritzel & Blundell (2017), Simple and scalable predictive uncertainty

@@ -1,9 +1,9 @@
-"""Options of samplers whose draws are ends of trajectories, and the phases that they make.
+"""Options of samplers whose draws are ends of trajectories, and their phases.
 
-A trajectory of length ``t`` takes ``L = ceil(t / e)`` steps, and the step actually taken is ``t / L``.
+A trajectory of length ``t`` takes ``L = ceil(t / e)`` steps, and the step size actually used is ``t / L``.
 During burn-in the step size is adapted by dual averaging on the mean acceptance of all chains, which share
-it.  It is pulled towards the step size given, and a trajectory takes at most 16 times the steps of that one
-(1,024 where none is given).  After burn-in step size, length and mass are fixed.
+it.  It is pulled towards the given step size, and a trajectory takes at most 16 times the steps that this
+needs (1,024 where none is given).  After burn-in step size, length and mass are fixed.
 
 Reference: Hoffman & Gelman (2014), The No-U-Turn sampler, section 3.2.
 """
@@ -30,33 +30,33 @@ from symbayes.specs import MOST, Part, Positive, require
 F = TypeVar("F", bound="Flown")
 
 LONGEST, LONGEST_OPEN = 16, 1024
-"""While adapting, a trajectory takes at most this many times the steps of the step size given; and at most
-this many where none is given."""
+"""The most steps of a trajectory during adaptation: as a multiple of those that the given step size needs,
+and as a number where none is given."""
 
 VARIED, CHEES = 0.2, 1.0
-"""Jitter where the length of trajectories is left open, and where it is tuned."""
+"""Jitter where the length of trajectories is not given, and where it is tuned."""
 
 COSTLY = 10
-"""Points of acceptance lost to reduced-precision gradients from which a user is warned."""
+"""Percentage points of acceptance lost to reduced-precision gradients from which a warning is given."""
 
 
 @method
 class Flown(Stepped):
-    """What samplers have in common whose draws are ends of trajectories.
+    """Base of samplers whose draws are ends of trajectories.
 
     Attributes:
         burn_in: trajectories before the first draw is kept.
         draws: trajectories after that, one draw each.
         trajectory: length of a trajectory, step size times number of steps; by default a quarter of
             the prior's period, pi/2 alpha sqrt(T).  The word chees tunes it across chains during burn-in.
-        jitter: by what part of itself the length of trajectories varies, from 0 to 1; by default 0 for a
-            length that is given, 0.2 for one that is not, and 1 for one that is tuned.
+        jitter: relative variation of the length of trajectories, from 0 to 1; by default 0 for a length that
+            is given, 0.2 for one that is not, and 1 for one that is tuned.
     """
 
     varies: ClassVar[float] = 0.0
     """Jitter where the length of trajectories is given."""
     flies: ClassVar[type[TunedTrajectories]]
-    """The phase with which a trajectory is flown."""
+    """The phase that makes the trajectories."""
 
     trajectory: Positive | Literal["chees"] | None = None
     jitter: Part | None = None
@@ -87,7 +87,7 @@ class Flown(Stepped):
         return dataclasses.replace(self, trajectory=max(length, self.step_size or 0.0), jitter=jitter)
 
     def _first_length(self, posterior: Posterior) -> float:
-        """A quarter of the period of the prior, or of what is whitened."""
+        """A quarter of the period of the prior, or of a standard normal where parameters are whitened."""
         length = math.pi / 2 if self.mass == "diagonal" else quarter_period(posterior)
         if length is None:
             raise ValueError("this prior has no variance: give a trajectory length")

@@ -1,21 +1,21 @@
 """Full-batch Hamiltonian Monte Carlo.
 
-Every draw is the end of a trajectory (`methods/phases/trajectories.py` has the equations) whose momentum is
-fresh and whose end is accepted or rejected exactly.
+Every draw is the end of a trajectory (`methods/phases/trajectories.py` has the equations) that starts with a
+fresh momentum and is accepted or rejected exactly.
 
-Use it where draws must be trusted: of all methods here it is the one that scales to large networks and is
-exact.  Without arguments it finds its step size; `trajectory="chees"` also tunes the length of trajectories,
-which is worth its burn-in where many draws are asked for, with eight chains or more; `mass="diagonal"` helps
-where parameters have posteriors of very different widths.
+Use it where draws must be trusted: it is the exact method here that scales to large networks.  Without
+arguments it finds its step size; `trajectory="chees"` also tunes the length of trajectories, which is worth
+its burn-in for many draws with eight chains or more; `mass="diagonal"` helps where parameters have posteriors
+of very different widths.
 
-A trajectory of length ``t`` takes ``L = ceil(t / e)`` leapfrog steps, and the step actually taken is
-``t / L``.  Mind the cost of the default trajectory: for the prior ``N(0, 1)``, a step of 0.001 and
-temperature 1 one draw takes 1,571 gradients over all data; `symbayes.estimate` tells before the run.
+A trajectory of length ``t`` takes ``L = ceil(t / e)`` leapfrog steps, and the step size actually used is
+``t / L``.  The default trajectory is costly: for the prior ``N(0, 1)``, a step of 0.001 and temperature 1 one
+draw takes 1,571 gradients over all data; `symbayes.estimate` predicts the cost before the run.
 
 During burn-in the step size is adapted by dual averaging on the mean acceptance of all chains, which share
-it.  It is pulled towards the step size given, and a trajectory takes at most 16 times the steps of that one
-(1,024 where none is given).  After burn-in step size, length and mass are fixed.  A run that starts from
-draws of another run of HMC takes over what that one found, for options that are left open.
+it.  It is pulled towards the given step size, and a trajectory takes at most 16 times the steps that this
+needs (1,024 where none is given).  After burn-in step size, length and mass are fixed.  A run that starts
+from draws of another run of HMC takes over what that one found, for options that are not given.
 
 Statistics of every trajectory are `energy` (minus the log density), `log_likelihood` (untempered, over all
 data), `acceptance` (a probability), `accepted`, `divergent` (an energy error above 1000), `step_size` and
@@ -45,7 +45,7 @@ class HMC(Flown):
     flies: ClassVar[type[TunedTrajectories]] = TunedTrajectories
 
     def phases(self, posterior: Posterior) -> tuple[Trajectories, ...]:
-        """Where nothing but the step size is tuned, from one that is given, by the plain form."""
+        """The plain phase is used where only the step size is tuned, starting from one that is given."""
         phases = super().phases(posterior)
         tunes = self.step_size is None or self.jitter or self.trajectory == "chees" or self.mass == "diagonal"
         return phases if tunes else tuple(_plain(phase) for phase in phases)

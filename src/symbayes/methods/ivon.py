@@ -1,14 +1,14 @@
 """Improved variational online Newton.
 
 A Gaussian with independent weights is fitted (`methods/phases/newton.py` has the equations) and drawn from.
-It is the same approximation as mean-field variational inference, by steps as cheap as those of Adam: one
-gradient at noisy weights gives both the mean's step and the curvature.
+It is the same approximation as mean-field variational inference, with steps as cheap as those of Adam: one
+gradient at noisy weights gives both the step of the mean and the curvature.
 
 Use it in place of an optimiser, to train a network and its spread together.  Weight decay and sample size are
 not options: they follow from the temperature and from the prior, which must be normal, one for all weights or
-one per layer.  Nor is the curvature at the beginning: it is the one whose spread is `scale`, for little and
-for much data.  The curvature needs some ``1 / (1 - b_2)`` steps to be found, with ``b_2`` the option `beta2`;
-a run with fewer has the spread that it began with.
+one per layer.  The initial curvature is not an option either: it is the one whose spread is `scale`, for any
+number of examples.  Estimating the curvature takes about ``1 / (1 - b_2)`` steps, with ``b_2`` the option
+`beta2`; a run with fewer keeps its initial spread.
 
 The statistic of every epoch is `loss`; draws have `energy` and `log_likelihood`.
 
@@ -36,16 +36,17 @@ class IVON(Method):
     """Improved variational online Newton (Shen et al. 2024): a Gaussian with independent weights.
 
     Attributes:
-        learning_rate: for steps at the curvature of the beginning.
+        learning_rate: learning rate at the initial curvature.
         epochs: passes over the training data.
-        batch: examples in a mini-batch; what is left of an epoch is dropped, another part each time.
-        scale: standard deviation of every weight when the fit begins.
+        batch: examples in a mini-batch; examples that do not fill the last one are left out, different ones
+            in each epoch.
+        scale: initial standard deviation of every weight.
         beta1: share of the running gradient that a step keeps.
         beta2: share of the curvature that a step keeps.
         draws: draws of each chain.
         chains: independent Gaussians.
-        schedule: the learning rate stays constant, falls to zero linearly or along a cosine, or in steps to a
-            tenth at half of the training and to a hundredth at three quarters.
+        schedule: the learning rate is constant, falls to zero linearly or along a cosine, or falls in steps:
+            to a tenth after half of the training and to a hundredth after three quarters.
     """
 
     name: ClassVar[str] = "ivon"

@@ -10,14 +10,14 @@ derivative of the negative log likelihood in the outputs, and ``P`` the precisio
 the generalised Gauss-Newton matrix (`methods/phases/curvature.py` has the details).  Its diagonal, two
 Kronecker factors for every layer, or the whole matrix of the last layer are kept.
 
-Predictions are made in one of three ways: by drawing weights, which underfits where the density is no
+Predictions are made in one of three ways: by drawing weights, which underfits where the density is not
 Gaussian so far from ``m``; by drawing weights of the linearised network, ``f(m, x) + J(m, x) (w - m)``, whose
-curvature is ``H``; or without draws, by the probit approximation (for regression, exactly) of the same.  The
-log evidence is reported for each chain: it compares priors and networks without validation data.
+curvature is ``H``; or without draws, by the probit approximation (for regression, exactly) of the latter.
+The log evidence is reported for each chain: it compares priors and networks without validation data.
 
 Use it around any trained network: it costs as many gradients over the data as there are outputs.
-`last-layer` is the cheapest, `kronecker` the closest to the whole matrix, and `diagonal` neglects that
-weights depend on one another.
+`last-layer` is the cheapest, `kronecker` the closest to the whole matrix, and `diagonal` neglects
+correlations between weights.
 
 References: MacKay (1992), A practical Bayesian framework for backpropagation networks; Daxberger et al.
 (2021), Laplace redux - effortless Bayesian deep learning.
@@ -49,15 +49,15 @@ FORWARD: dict[Predict, Kind] = {"samples": "plain", "linearised": "linearised", 
 
 @method
 class Laplace(StoppableTraining):
-    """A Gaussian around each mode, of the curvature there (Daxberger et al. 2021).
+    """A Gaussian around each mode, whose precision is the curvature there (Daxberger et al. 2021).
 
     Attributes:
         epochs: passes over the training data; none where a start is given.
-        chains: modes, each with a Gaussian of its own.
-        structure: what is kept of the curvature: its diagonal, two Kronecker factors for every layer, or the
-            whole matrix of the last layer, where all others keep their weights.
-        prior_precision: the posterior's own, or that times a factor which the evidence prefers, for all
-            weights or for each of the layers by itself, or the loss on validation data.
+        chains: number of modes, each with its own Gaussian.
+        structure: the part of the curvature that is kept: its diagonal, two Kronecker factors for every
+            layer, or the whole matrix of the last layer, with the weights of all others fixed.
+        prior_precision: that of the posterior, or that times a factor, which is chosen by the evidence, for
+            all weights or for each layer separately, or by the loss on validation data.
         predict: by drawing weights, by drawing weights of the linearised network, or by the probit
             approximation of the latter, without draws.
         draws: draws of each chain; with predict=probit there is one, the mode.
@@ -97,7 +97,7 @@ class Laplace(StoppableTraining):
         names = STRUCTURES[self.structure].neglected(posterior)
         if not names:
             return []
-        return [f"these enter no product, or more than one, and have a diagonal only: {', '.join(names)}"]
+        return [f"used in no product, or in several, and therefore diagonal only: {', '.join(names)}"]
 
     def tell(self, traces: Mapping[str, np.ndarray]) -> list[str]:
         if "log_evidence" not in traces:

@@ -4,8 +4,8 @@ Every step is a Langevin proposal over all data that is accepted or rejected exa
 (`methods/phases/langevin.py` has the equation).  `thin` steps lead from one draw to the next.
 
 Use it where Hamiltonian trajectories are hard to tune, or to check them: each step is a whole transition, so
-nothing has to be known of a trajectory's length.  It moves like a random walk, and needs many more gradients
-than HMC for an independent draw of a large network.
+there is no trajectory length to choose.  It moves like a random walk, and needs many more gradients than HMC
+for an independent draw of a large network.
 
 The step size is found by trial where none is given, and adapted during burn-in on the mean acceptance of all
 chains, which share it; after burn-in it is fixed.  Statistics of every draw are `energy` (minus the log
@@ -35,9 +35,8 @@ class MALA(Method):
     """Metropolis-adjusted Langevin dynamics (Roberts & Tweedie 1996): exact up to its Monte-Carlo error.
 
     Attributes:
-        step_size: standard deviation of a proposal's noise; by default found by trial.  With
-            `adapt`, where adaptation begins.  In units of the prior's standard deviations where these differ
-            between parameters.
+        step_size: standard deviation of a proposal's noise; by default found by trial.  With `adapt`, the
+            initial value.  In units of the prior's standard deviations where these differ between parameters.
         thin: steps from one draw to the next.
         burn_in: draws that are made and not kept.
         draws: draws that are kept after that.

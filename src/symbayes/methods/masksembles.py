@@ -2,11 +2,11 @@
 
 All weights are shared.  Every member has masks, drawn once and then fixed, that keep a share of the units of
 each hidden layer (`methods/phases/masks.py` has the weights of a member, `methods/phases/sharing.py` the
-loss).  The share sets how alike members are: with a share of one there is a single network; with small shares
-the masks hardly overlap, and members are as different as small networks trained apart.
+loss).  The share sets how similar members are: with a share of one there is a single network; with small
+shares the masks hardly overlap, and members are as different as small networks trained independently.
 
-Use it like dropout, with a handful of fixed masks in place of random ones.  Units that no mask keeps, a part
-``(1 - share)^members`` of all, are idle.  An epoch costs as much as one of an ensemble of as many members.
+Use it like dropout, with a few fixed masks in place of random ones.  Units that no mask keeps, a fraction
+``(1 - share)^members`` of all, are unused.  An epoch costs as much as that of an ensemble of the same size.
 
 References: Durasov, Bagautdinov, Baque & Fua (2021), Masksembles for uncertainty estimation.
 """
@@ -26,13 +26,13 @@ from symbayes.specs import Count, Share
 
 @method
 class Masksembles(Training):
-    """Masksembles (Durasov et al. 2021): members that share all weights and use other units.
+    """Masksembles (Durasov et al. 2021): members that share all weights and use different units.
 
     Attributes:
         epochs: passes over the training data, by all members together.
-        chains: independent ensembles.
-        members: draws of each chain.
-        share: part of the units of every hidden layer that a member uses.
+        chains: number of independent ensembles.
+        members: members of each ensemble, which are the draws of a chain.
+        share: share of the units of every hidden layer that a member uses.
     """
 
     name: ClassVar[str] = "masksembles"

@@ -1,20 +1,22 @@
 """Microcanonical Langevin Monte Carlo, unadjusted: fast, and biased by its energy error.
 
 Every chain follows microcanonical Langevin dynamics without an accept step
-(`methods/phases/microcanonical.py` has the equations), with a step size and a length of its own that are
-tuned in burn-in.
+(`methods/phases/microcanonical.py` has the equations), with its own step size and length, which are tuned in
+burn-in.
 
-Use it where speed matters more than exactness, and read `energy_variance`: on a Gaussian of 100 dimensions
+Use it where speed matters more than exactness, and check `energy_variance`: on a Gaussian of 100 dimensions
 the worst variance was 15 % too small at an energy variance per weight of 1e-3.  The default of 1e-4 is for
-results that are compared with others; for exact draws use AdjustedMCLMC or HMC.  A step takes two gradients,
-and it needs at least two parameters.
+results that are compared with others; for exact draws use AdjustedMCLMC or HMC.  A step takes two gradients.
+It needs at least two parameters.
 
 Burn-in has three stages: half of it tunes the step size, a quarter also collects the spread of positions, and
 a quarter tunes the length at a fixed step size (`methods/phases/drifting.py` has the equations).  A run that
-starts from draws of another run of MCLMC begins with what its chains have found, and can do without burn-in.
-Statistics of every draw are `energy` (minus the log density),
-`log_likelihood` (untempered, over all data), `energy_variance` (per weight, of its steps), `taken_back` (the
-share of its steps that were not finite), `step_size` and `length`.
+starts from draws of another run of MCLMC begins with the step size and length found there, and needs no
+burn-in.
+
+Statistics of every draw are `energy` (minus the log density), `log_likelihood` (untempered, over all data),
+`energy_variance` (per weight, of its steps), `taken_back` (the share of its steps that were not finite),
+`step_size` and `length`.
 
 References: Robnik & Seljak (2024), Fluctuation without dissipation: microcanonical Langevin Monte Carlo;
 Robnik, De Luca, Silverstein & Seljak (2023), Microcanonical Hamiltonian Monte Carlo.
@@ -34,7 +36,7 @@ from symbayes.posterior import Posterior
 from symbayes.specs import MOST, Count, Natural, Positive, require
 
 LATE = 0.25
-"""Share of burn-in of the second stage, and of the third."""
+"""Share of burn-in in the second stage, and in the third."""
 
 
 @method
@@ -42,12 +44,13 @@ class MCLMC(Method):
     """Unadjusted microcanonical Langevin Monte Carlo (Robnik & Seljak 2024): biased by its energy error.
 
     Attributes:
-        energy_variance: per weight, that the step size is tuned to: the smaller, the less biased.
-        step_size: of a step, its length in the space of weights; by default tuned by every chain.  In units
-            of the prior's standard deviations where these differ between parameters.
-        length: path over which a velocity forgets its direction; by default tuned by every chain.
+        energy_variance: target of the energy variance per weight, to which the step size is tuned: the
+            smaller, the less bias.
+        step_size: length of a step in the space of weights; by default tuned for each chain.  In units of the
+            prior's standard deviations where these differ between parameters.
+        length: path length over which a velocity decorrelates; by default tuned for each chain.
         thin: steps from one draw to the next.
-        burn_in: draws that are made and not kept, in which a chain tunes itself.
+        burn_in: draws that are made and not kept, during which step size and length are tuned.
         draws: draws that are kept after that.
         chains: independent chains.
     """
@@ -71,7 +74,7 @@ class MCLMC(Method):
         require(units <= MOST, f"{units:,} draws are more than {MOST:,}: draw fewer")
         require(
             self.burn_in == 0 or self.burn_in >= 10 or self._given,
-            "a chain tunes itself in burn-in: use a burn_in of at least 10, give step_size and length, or "
+            "chains are tuned during burn-in: use a burn_in of at least 10, give step_size and length, or "
             "use a burn_in of 0 for a run that starts from another's draws",
         )
 
@@ -82,7 +85,7 @@ class MCLMC(Method):
     def require_found(self, found: Mapping[str, np.ndarray]) -> None:
         require(
             self.burn_in > 0 or self._given or "step_size" in found,
-            "a chain tunes itself in burn-in: use a burn_in of at least 10, give step_size and length, or "
+            "chains are tuned during burn-in: use a burn_in of at least 10, give step_size and length, or "
             "start from draws of a run of MCLMC",
         )
 

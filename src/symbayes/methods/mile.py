@@ -1,4 +1,4 @@
-"""Microcanonical Langevin ensembles: an ensemble is trained, and every member is the start of a short chain.
+"""Microcanonical Langevin ensembles: an ensemble is trained, and every member starts a short chain.
 
 Each chain trains a network of its own by mini-batches (`methods/phases/train.py` has the loss), and draws
 around it by microcanonical Langevin dynamics without an accept step (`methods/phases/microcanonical.py` has
@@ -7,7 +7,7 @@ the equations).  A start that is given takes the place of the trained members.
 Use it for predictions from many modes that are better than an ensemble's at little more cost.  Its draws are
 **biased**: the recipe tunes the step size to an energy variance per weight of 0.1, a thousand times that at
 which microcanonical draws compare with exact ones.  The energy variance is measured again after tuning and
-reported at the end of the run, with a warning where it is not what was aimed at.
+reported at the end of the run, with a warning where it misses its target.
 
 The recipe: 80 % of `burn_in` tune the step size to an energy variance that falls from 0.5 to 0.1, 10 % more
 also collect the spread of positions, and 10 % tune the length at a fixed step size; `burn_in` times `thin`
@@ -35,10 +35,10 @@ from symbayes.posterior import Posterior
 from symbayes.specs import Count, Natural, require
 
 AIM, LAST = 0.5, 0.1
-"""Energy variance per weight that tuning aims at, when it begins and when it ends."""
+"""Target energy variance per weight, at the beginning and at the end of tuning."""
 
 LATE = 0.1
-"""Share of burn-in of the second stage of tuning, and of the third."""
+"""Share of burn-in in the second stage of tuning, and in the third."""
 
 
 @method
@@ -49,7 +49,7 @@ class MicrocanonicalEnsemble(StoppableTraining):
         epochs: passes over the training data; none where a start is given.
         chains: members.
         thin: steps from one draw to the next.
-        burn_in: draws that are made and not kept, in which a chain tunes itself.
+        burn_in: draws that are made and not kept, during which step size and length are tuned.
         draws: draws of each member that are kept after that.
     """
 
@@ -66,7 +66,7 @@ class MicrocanonicalEnsemble(StoppableTraining):
 
     def check(self) -> None:
         super().check()
-        require(self.burn_in >= 10, "a chain tunes itself in burn-in: use a burn_in of at least 10")
+        require(self.burn_in >= 10, "chains are tuned during burn-in: use a burn_in of at least 10")
 
     def started(self) -> MicrocanonicalEnsemble:
         return dataclasses.replace(self, epochs=0)

@@ -1,12 +1,11 @@
-"""MIMO: one network with several inputs and outputs, whose members share all but its ends.
+"""MIMO: one network with several inputs and outputs, whose members share all but the first and last layers.
 
-A network is trained on several examples at once and predicts the target of each; it then holds as many
-members as its width has room for (`methods/phases/mixing.py` has the loss, and the weights of a member as an
-ordinary network).
+A network is trained on several examples at once and predicts the target of each; it then holds one member for
+each input (`methods/phases/mixing.py` has the loss, and the weights of a member as an ordinary network).
 
 Use it for an ensemble that trains at about the cost of one network.  Members share the layers between, so
-small networks have room for two or three only.  The network must begin with a matrix product or convolution
-of its input and end with a linear layer.
+small networks have capacity for two or three only.  The network must begin with a matrix product or
+convolution of its input and end with a linear layer.
 
 The statistic of every epoch is `loss`; draws have `energy` and `log_likelihood`.
 
@@ -31,11 +30,11 @@ from symbayes.specs import Count
 
 @method
 class MIMO(Training):
-    """Multi-input multi-output ensembles (Havasi et al. 2021): members of one network with many ends.
+    """Multi-input multi-output ensembles (Havasi et al. 2021): members with their own first and last layers.
 
     Attributes:
         epochs: passes over the training data, by all members together.
-        chains: independent networks.
+        chains: number of independent networks.
         members: inputs and outputs of each network, and draws of each chain.
     """
 

@@ -3,9 +3,9 @@
 Every draw is a state of a trajectory that grows until it turns back (`methods/phases/tree.py` has the rule),
 so no length has to be given.
 
-Use it for small networks, up to some thousand weights, and where nothing is known of a good trajectory.  All
-chains wait for the longest tree of each round, and a tree costs more memory than a trajectory: on larger
-networks HMC gives more effective draws for the same gradients.
+Use it for small networks, up to some thousand weights, and where a good length of trajectories is unknown.
+All chains wait for the longest tree of each iteration, and a tree needs more memory than a trajectory: on
+larger networks HMC gives more effective draws for the same number of gradients.
 
 Step size and mass are found and adapted as for HMC, and shared by all chains; after burn-in they are fixed.
 Statistics of every tree are `energy` (minus the log density), `log_likelihood` (untempered, over all data),
@@ -84,7 +84,7 @@ class NUTS(Stepped):
         full = float((traces["depth"][:, self.burn_in :] == self.depth).mean())
         if full > 0.05:
             warnings.append(
-                f"{full:.0%} of the trees ended at the largest depth of {self.depth} unturned: "
-                "allow more depth, or use HMC"
+                f"{full:.0%} of the trees reached the largest depth of {self.depth} without a U-turn: "
+                "use a larger depth, or HMC"
             )
         return warnings

@@ -1,13 +1,14 @@
 """Packed-Ensembles: a network whose units are divided among members.
 
 Every hidden layer is cut into as many groups of units as there are members.  A member uses its own group of
-every layer, and nothing of the others (`methods/phases/masks.py` has the weights of a member,
-`methods/phases/sharing.py` the loss).  Every member has its own copy of parameters that belong to no unit,
-such as the last bias: members share nothing.  The paper widens a network by a factor alpha so that members
-are not too narrow; here, choose a wider network.
+every layer only (`methods/phases/masks.py` has the weights of a member, `methods/phases/sharing.py` the
+loss).  Every member has its own copy of parameters that belong to no unit, such as the last bias: members
+share nothing.  The paper widens a network by a factor alpha so that members are not too narrow; here, choose
+a wider network.
 
 Use it where members may be narrow.  They are stored and computed as the wide network with zeros outside of
-their groups, so that a step costs as much as one of so many wide networks, and not the paper's share of it.
+their groups.  A step therefore costs as much as one step of each of that many wide networks, which is more
+than in the paper.
 
 References: Laurent et al. (2023), Packed-Ensembles for efficient uncertainty estimation.
 """
@@ -31,8 +32,8 @@ class PackedEnsemble(Training):
 
     Attributes:
         epochs: passes over the training data, by all members together.
-        chains: independent ensembles.
-        members: draws of each chain.
+        chains: number of independent ensembles.
+        members: members of each ensemble, which are the draws of a chain.
     """
 
     name: ClassVar[str] = "packed-ensemble"

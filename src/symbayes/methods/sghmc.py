@@ -1,14 +1,14 @@
 """Stochastic-gradient Hamiltonian Monte Carlo.
 
-Langevin dynamics with a momentum that lasts for about ``1 / (1 - m)`` steps (`methods/phases/diffusion.py`
-has the equation).
+Langevin dynamics with a momentum that persists for about ``1 / (1 - m)`` steps
+(`methods/phases/diffusion.py` has the equation).
 
-Use it like SGLD, where a gradient over all data is too expensive; the momentum carries a chain further for
+Use it like SGLD, where a gradient over all data is too expensive; with the momentum a chain moves further for
 the same number of gradients.  At the same learning rate a step is as long as ``1 / (1 - m)`` steps of SGLD.
 
-The default learning rate is a compromise that needs no tuning to begin with.  With it the average got 97.2 %
-of the digits right, where HMC got 98.1 %; with 2,000 images of MNIST (784-30-10) 83.8 % where HMC got 83.2 %
-under the prior ``N(0, 1)``, and 84.9 % where it got 85.7 % under ``N(0, 0.04)``.
+The default learning rate is a compromise that works without tuning.  With it the accuracy of the average was
+97.2 % on the digits, where that of HMC was 98.1 %.  With 2,000 images of MNIST (784-30-10) it was 83.8 %, and
+83.2 % for HMC, under the prior ``N(0, 1)``; and 84.9 %, and 85.7 % for HMC, under ``N(0, 0.04)``.
 
 `burn_in`, `thin` and `cycle` count epochs.  Statistics of every epoch are `loss` (its mean over mini-batches)
 and `rate` (the learning rate); draws also have `energy` (minus the log density) and `log_likelihood`
@@ -34,7 +34,7 @@ class SGHMC(Stochastic):
     """Stochastic-gradient Hamiltonian Monte Carlo (Chen et al. 2014): biased at a finite learning rate.
 
     Attributes:
-        learning_rate: on the mean loss per example, as for an optimiser with this momentum.
+        learning_rate: learning rate for the mean loss per example, as for an optimiser with this momentum.
         momentum: share of the velocity that every step keeps.
     """
 

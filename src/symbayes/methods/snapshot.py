@@ -1,12 +1,11 @@
 """Snapshot ensembles.
 
 One network is trained in cycles.  In each the learning rate falls to zero along a schedule, by default a
-cosine, and at its end the network is kept; then the rate is as large as at first, and the network
-moves away (`methods/phases/schedules.py` has the schedules).
+cosine, and at its end the network is stored; then the rate returns to its first value, and the network moves
+away (`methods/phases/schedules.py` has the schedules).
 
-Use it for an ensemble at the cost of one training: its members are less different than those of a deep
-ensemble, since each begins where the one before ended.  With several chains, every chain has snapshots of
-its own.
+Use it for an ensemble at the cost of one training: its members differ less than those of a deep ensemble,
+since each begins where the one before ended.  With several chains, every chain has snapshots of its own.
 
 The statistic of every epoch is `loss`; draws also have `energy` and `log_likelihood`.
 
@@ -32,7 +31,7 @@ class SnapshotEnsemble(Training):
 
     Attributes:
         epochs: passes over the training data in a cycle.
-        schedule: how the learning rate falls in every cycle, as in a training by itself.
+        schedule: how the learning rate falls in every cycle.
         warmup: share of a cycle in which the learning rate first rises from zero.
         draws: cycles, each of which ends in a draw.
     """

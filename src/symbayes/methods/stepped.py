@@ -1,4 +1,4 @@
-"""Options of exact samplers whose chains share a step size and a mass, and what these options refuse."""
+"""Options of exact samplers whose chains share a step size and a mass, and checks of these options."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from symbayes.specs import MOST, Count, Natural, Positive, Share, require
 
 @method
 class Stepped(Method):
-    """What exact samplers have in common that take leapfrog or isokinetic steps.
+    """Base of exact samplers that take leapfrog or isokinetic steps.
 
     Attributes:
-        step_size: step of the integrator; by default found by trial.  With `adapt`, where adaptation begins.
+        step_size: step size of the integrator; by default found by trial.  With `adapt`, the initial value.
             In units of the prior's standard deviations where these differ between parameters, and of the
             estimated ones with a diagonal mass.
         chains: independent chains.
         adapt: tune during burn-in, the step size towards `target_accept`.
         target_accept: the mean acceptance probability that adaptation aims at.
-        mass: from the scales of the prior, or diagonal: estimated from all chains during burn-in.
+        mass: prior, for the scales of the prior, or diagonal, estimated from all chains during burn-in.
     """
 
     remedy: ClassVar[str] = "use a smaller step_size, and inputs of the order of one"
     extends: ClassVar[str | None] = "draws"
     finds: ClassVar[tuple[str, ...]] = ("step_size",)
     made_of: ClassVar[str] = "trajectories"
-    """What ends in a draw."""
+    """What each draw is the end of, in the plural."""
 
     step_size: Positive | None = None
     burn_in: Natural = 50
@@ -45,13 +45,13 @@ class Stepped(Method):
         require(total <= MOST, f"{total:,} {self.made_of} are more than {MOST:,}: draw fewer")
         require(
             self.mass == "prior" or self.burn_in == 0 or self.burn_in >= LEAST,
-            f"a mass is estimated during burn-in: use a burn_in of at least {LEAST}, "
+            f"the mass is estimated during burn-in: use a burn_in of at least {LEAST}, "
             "or of 0 for a run that starts from another's draws",
         )
 
     def require_found(self, found: Mapping[str, np.ndarray]) -> None:
         require(
             self.mass == "prior" or self.burn_in > 0 or any(name.startswith("scales/") for name in found),
-            f"a mass is estimated during burn-in: use a burn_in of at least {LEAST}, or start from draws of "
-            f"a run of {type(self).__name__} that estimated one",
+            f"the mass is estimated during burn-in: use a burn_in of at least {LEAST}, or start from draws "
+            f"of a run of {type(self).__name__} that estimated one",
         )

@@ -1,4 +1,4 @@
-"""Options of Langevin dynamics by mini-batches."""
+"""Options of Langevin dynamics with mini-batches."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ S = TypeVar("S", bound="Stochastic")
 
 @method
 class Stochastic(Method):
-    """What samplers by mini-batches have in common.
+    """Base of samplers that use mini-batches.
 
     Attributes:
-        batch: examples in a mini-batch; what is left of an epoch is dropped, another part each time.
+        batch: examples in a mini-batch; examples that do not fill the last one are left out, different ones
+            in each epoch.
         burn_in: epochs before the first draw is kept.
         thin: epochs from one draw to the next.
         draws: draws of each chain.
@@ -26,8 +27,8 @@ class Stochastic(Method):
         schedule: the learning rate is constant, decaying, or cyclical.
         decay: epochs after which a decaying rate begins to fall.
         cycle: epochs in a cycle.
-        exploration: share of a cycle that explores, without noise and without draws.
-        precondition: scale the steps of every weight in the style of RMSprop, adapted during burn-in.
+        exploration: share of a cycle, at its beginning, without noise and without draws.
+        precondition: scale the steps of every weight as RMSprop does, adapted during burn-in.
     """
 
     remedy: ClassVar[str] = "use a smaller learning_rate, and inputs of the order of one"

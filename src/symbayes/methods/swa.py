@@ -1,12 +1,12 @@
 """Stochastic weight averaging.
 
-A network is trained, its learning rate falling to a plateau; there it goes on, and the weights at the end
-of every epoch are averaged (`methods/phases/averaging.py` has the equation).  Statistics of normalisers are
-computed again for the average.
+A network is trained with a learning rate that falls to a plateau.  Training continues there, and the weights
+at the end of every epoch are averaged (`methods/phases/averaging.py` has the equation).  Statistics of
+normalisers are computed again for the average.
 
-Use it for one network that is better than the last of its training, at no cost in prediction.  It costs the
-epochs of averaging, and no more.  With several chains it gives an ensemble of averages; a start that is
-given takes the place of training.
+Use it for one network that is better than the last one of its training, at no cost in prediction.  Its only
+cost is the epochs of averaging.  With several chains it gives an ensemble of averages.  A start that is given
+replaces the training.
 
 The statistic of every epoch is `loss`; draws also have `energy` and `log_likelihood`.
 
@@ -34,8 +34,8 @@ class SWA(StoppableTraining):
 
     Attributes:
         epochs: passes over the training data before weights are averaged; none where a start is given.
-        collect: epochs after that, at the end of each of which the weights are taken.
-        plateau: the part of the learning rate to which it falls, and at which weights are taken.
+        collect: epochs after that; the weights at the end of each enter the average.
+        plateau: the learning rate of these epochs, to which it falls before, as a share of `learning_rate`.
     """
 
     name: ClassVar[str] = "swa"
@@ -51,7 +51,7 @@ class SWA(StoppableTraining):
 
     def check(self) -> None:
         super().check()
-        require(self.plateau > 0, "plateau is the part of the learning rate that is left, above 0")
+        require(self.plateau > 0, "plateau is a share of the learning rate, above 0")
 
     def started(self) -> SWA:
         return dataclasses.replace(self, epochs=0)
@@ -63,6 +63,6 @@ class SWA(StoppableTraining):
         return self.stoppable(posterior, rate=self.rate(floor=self.plateau))
 
     def _taking(self) -> dict[str, Any]:
-        """Settings of the phase in which weights are taken."""
+        """Settings of the phase in which weights are averaged."""
         rate = self.rate(peak=self.plateau * self.learning_rate, schedule="constant", warmup=0.0)
         return {"units": self.collect, "rate": rate}

@@ -1,13 +1,14 @@
 """Stochastic weight averaging, Gaussian.
 
-A network is trained, its learning rate falling to a plateau; there it goes on, and a Gaussian of diagonal
-plus low rank is fitted to the weights at the end of every epoch (`methods/phases/collecting.py` has the
-formula).  Draws are from that Gaussian, with statistics of normalisers computed again for each.
+A network is trained with a learning rate that falls to a plateau.  Training continues there, and a Gaussian
+with a covariance of diagonal plus low rank is fitted to the weights at the end of every epoch
+(`methods/phases/collecting.py` has the formula).  Draws are from that Gaussian, with statistics of
+normalisers computed again for each.
 
-Use it for a spread around one solution at the cost of ordinary training: the epochs of collecting, a pass
-over the data for each draw of a network with batch statistics, and ``rank + 2`` numbers stored for every
-weight.  With several chains it is multi-SWAG: each collects around a mode of its own.  A start that is
-given takes the place of training, so that it goes around a network that is trained already.
+Use it for a spread around one solution at the cost of ordinary training, plus the epochs of collecting, a
+pass over the data for each draw of a network with batch statistics, and ``rank + 2`` stored numbers per
+weight.  With several chains it is multi-SWAG: each fits a Gaussian around its own mode.  A start that is
+given replaces the training, so that the Gaussian is fitted around a trained network.
 
 The statistic of every epoch is `loss`; those of draws are `energy` and `log_likelihood`.  The Gaussians are
 kept with the run, as its `distribution`.
@@ -37,7 +38,7 @@ class SWAG(SWA):
 
     Attributes:
         epochs: passes over the training data before weights are collected; none where a start is given.
-        rank: deviations of the last epochs that are kept, at most as many as are collected.
+        rank: number of last epochs whose deviations are kept, at most `collect`.
         draws: draws of each chain.
     """
 
@@ -51,7 +52,8 @@ class SWAG(SWA):
     def check(self) -> None:
         super().check()
         require(
-            self.collect > 1 and self.rank > 1, "a spread takes two: use a collect and a rank of at least 2"
+            self.collect > 1 and self.rank > 1,
+            "a spread needs two epochs: use collect and rank above 1",
         )
 
     def resolve(self, posterior: Posterior) -> Training:

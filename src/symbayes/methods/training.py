@@ -1,4 +1,4 @@
-"""Options that all methods have which train networks, and the phase that they make."""
+"""Options of all methods that train networks, and their phase of training."""
 
 from __future__ import annotations
 
@@ -23,17 +23,18 @@ REMEDY = "use a smaller learning_rate, and inputs of the order of one"
 
 @method
 class Training(Method):
-    """What methods that train have in common.
+    """Base of methods that train networks.
 
     Attributes:
         learning_rate: learning rate of the optimiser, for the mean loss per example.
         epochs: passes over the training data.
-        batch: examples in a mini-batch; what is left of an epoch is dropped, another part each time.
-        chains: members, each trained from a start of its own.
+        batch: examples in a mini-batch; examples that do not fill the last one are left out, different ones
+            in each epoch.
+        chains: members, each trained from its own initialisation.
         optimizer: adam; adamw, where the prior is weight decay that Adam does not rescale; sgd with momentum;
-            or nesterov, the same with Nesterov's.
-        schedule: the learning rate stays constant, falls to zero linearly or along a cosine, or in steps to a
-            tenth at half of the training and to a hundredth at three quarters.
+            or nesterov, sgd with Nesterov momentum.
+        schedule: the learning rate is constant, falls to zero linearly or along a cosine, or falls in steps:
+            to a tenth after half of the training and to a hundredth after three quarters.
         warmup: share of the training in which the learning rate first rises from zero.
         momentum: share of the velocity that a step of sgd or nesterov keeps.
         clip: largest norm of the gradient of all weights; 0 for no limit.
@@ -50,14 +51,14 @@ class Training(Method):
     clip: Amount = 0.0
 
     def check(self) -> None:
-        require(self.warmup < 1, "warmup is a part of the training, below 1")
+        require(self.warmup < 1, "warmup is a share of the training, below 1")
         require(self.momentum < 1, "momentum is the share of the velocity that a step keeps, below 1")
 
     def resolve(self, posterior: Posterior) -> Training:
         return dataclasses.replace(self, batch=min(self.batch, posterior.size))
 
     def training(self, posterior: Posterior, kind: type[T] = Train, **changes: Any) -> T:
-        """The phase that trains, without draws, or another that does; `changes` are other settings of it."""
+        """A phase of training, by default without draws; `changes` override its settings."""
         settings: dict[str, Any] = {
             "units": self.epochs,
             "rate": self.rate(),
@@ -72,7 +73,7 @@ class Training(Method):
         return kind(**(settings | changes))
 
     def rate(self, **changes: Any) -> Rate:
-        """The learning rate of every step; `changes` are other settings of it."""
+        """The learning rate of every step; `changes` override its settings."""
         settings: dict[str, Any] = {
             "peak": self.learning_rate,
             "schedule": self.schedule,
@@ -84,13 +85,13 @@ class Training(Method):
 
 @method
 class StoppableTraining(Training):
-    """What methods have in common that train to an end which validation data may bring earlier.
+    """Base of methods whose training can stop early, by the loss on validation data.
 
-    Not so those whose draws come from along the training, or are averages of it, or are fitted to a bound.
+    Methods whose draws are checkpoints or averages of the training, or fitted to a bound, cannot stop early.
 
     Attributes:
-        patience: epochs without a lower loss on validation data after which a member stops, and is what it
-            was at its best; 0 trains to the end.
+        patience: epochs without a lower loss on validation data after which a member stops; its best weights
+            are kept.  0 trains to the end.
     """
 
     patience: Natural = 0
@@ -98,12 +99,12 @@ class StoppableTraining(Training):
     def resolve(self, posterior: Posterior) -> Training:
         require(
             self.patience == 0 or posterior.validation is not None,
-            "patience is with validation data: make the posterior with some, or leave patience at 0",
+            "patience needs validation data: give some to the posterior, or leave patience at 0",
         )
         return super().resolve(posterior)
 
     def stoppable(self, posterior: Posterior, **changes: Any) -> Train:
-        """The phase that trains, without draws, and stops early if there is patience."""
+        """The phase of training, without draws; it stops early if `patience` is set."""
         if not self.patience:
             return self.training(posterior, **changes)
         examples = posterior.validation

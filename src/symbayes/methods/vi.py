@@ -1,12 +1,12 @@
 """Mean-field variational inference.
 
 A Gaussian with independent weights is fitted to the posterior (`methods/phases/variational.py` has the
-equations) and drawn from.  Its mean begins at fresh networks, at a start that is given, or where `train`
-epochs of training have brought it (`methods/phases/train.py` has the loss).
+equations) and drawn from.  Its mean starts at fresh networks, at a start that is given, or at the result of
+`train` epochs of training (`methods/phases/train.py` has the loss).
 
-Use it for a cheap spread around one mode (or, with more chains, a mixture of one Gaussian for each): an epoch
-costs about as much as two of training, and what is stored is two numbers per weight.  Independent weights
-cannot follow the ridges of a posterior, so it underestimates the spread.
+Use it for a cheap spread around one mode, or, with more chains, for a mixture of one Gaussian per chain.  An
+epoch costs about as much as two of training, and two numbers are stored per weight.  It neglects correlations
+between weights, so it underestimates the spread.
 
 Statistics of every epoch of the fit are `elbo`, `loss` and `kl`; every draw has an `elbo` too, and their mean
 over draws is the estimate of the bound on the log evidence.
@@ -38,13 +38,13 @@ class MeanField(Training):
 
     Attributes:
         epochs: passes over the training data in which the Gaussian is fitted.
-        chains: Gaussians, each around a mode of its own.
+        chains: number of Gaussians, each around its own mode.
         train: epochs before these, in which the mean alone is trained; none where a start is given.
-        scale: standard deviation of every weight when the fit begins.
+        scale: initial standard deviation of every weight.
         kl_warmup: share of the fit in which the divergence from the prior first rises to its full weight.
-        estimator: how the weights' noise is drawn: local, for each example at the outputs of dense layers and
-            by signs where it meets weights more than once; flipout, by signs everywhere; or shared by all
-            examples of a mini-batch, with the most variance.
+        estimator: how the noise of weights is drawn: local, for each example at the outputs of dense layers,
+            and by random signs where an example uses a weight more than once; flipout, by random signs
+            everywhere; or shared by all examples of a mini-batch, with the most variance.
         draws: draws of each chain.
     """
 
@@ -79,7 +79,7 @@ class MeanField(Training):
         once = sampled_once(posterior, self.batch, self.estimator)
         if not once or self.estimator == "shared":
             return []
-        return [f"drawn once for all examples of a mini-batch: {', '.join(once)}"]
+        return [f"noise that all examples of a mini-batch share: {', '.join(once)}"]
 
     def tell(self, traces: Mapping[str, np.ndarray]) -> list[str]:
         bounds = ", ".join(f"{bound:,.1f}" for bound in traces["elbo"][:, -1])

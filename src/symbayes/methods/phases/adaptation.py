@@ -6,8 +6,8 @@ After trial ``t`` with acceptance ``a_t``, for the target acceptance ``delta``,
     log e_t = log e_0 - sqrt(t)/gamma h_t
     log e'_t = t^-kappa log e_t + (1 - t^-kappa) log e'_{t-1}
 
-Trials use the step size ``e_t``; when adaptation ends, ``e'_t`` is the step size.  The pull is towards the
-step size that was given, not towards ten times it: a user's first guess is better than none.
+Trials use the step size ``e_t``; when adaptation ends, ``e'_t`` is the step size.  Step sizes are pulled
+towards the given step size, not towards ten times it as in the paper.
 
 Reference: Hoffman & Gelman (2014), The No-U-Turn sampler, section 3.2.
 """
@@ -31,7 +31,7 @@ D = TypeVar("D", bound="DualAveraging")
 @pytree
 @dataclass(frozen=True)
 class DualAveraging:
-    """The current step size, its running average, and what moves them.
+    """The current step size, its running average, and the state of their adaptation.
 
     `lost` is the acceptance that reduced-precision gradients cost, where they are reduced.
     """
@@ -48,7 +48,7 @@ class DualAveraging:
         return cls(step_size, step_size, jnp.float32(0), jnp.float32(0))
 
     def update(self: D, acceptance: jax.Array, target: jax.Array, initial: Any) -> D:
-        """Learn from one trial that started its search at `initial`."""
+        """Update from one trial; `initial` is the step size at the beginning of adaptation."""
         trials = self.trials + 1
         weight = 1 / (trials + T0)
         error = (1 - weight) * self.error + weight * (target - acceptance)
@@ -67,14 +67,14 @@ class DualAveraging:
 @pytree
 @dataclass(frozen=True)
 class Tuning(DualAveraging):
-    """The same where more is tuned, or the first step size is not a hyper-parameter.
+    """Dual averaging where more is tuned, or the initial step size is not a hyper-parameter.
 
     Attributes:
-        initial: where the search for the step size began.
-        scales: of the parameters; None for the prior's.
-        spread: of the chains, from which scales are estimated; None for the prior's.
-        length: of trajectories, where it is tuned.
-        share: number between 0 and 1 from which the length of the next trajectory follows, where it varies.
+        initial: the step size at the beginning of adaptation.
+        scales: scales of the parameters; None for the prior's.
+        spread: spread of the chains, from which scales are estimated; None for the prior's scales.
+        length: length of trajectories, where it is tuned.
+        share: number between 0 and 1 that determines the length of the next trajectory, where it varies.
     """
 
     initial: Any = None

@@ -28,13 +28,13 @@ from symbayes.pytrees import pytree
 @pytree
 @dataclass(frozen=True)
 class Averaged(Member):
-    """A network in training, and the average of so many of its weights."""
+    """A network in training, the average of its weights, and the number of weights in it."""
 
     mean: Any
     count: Any
 
     def taken(self, decay: Any) -> Averaged:
-        """The same with its weights in the average; `decay` is None for equal weights."""
+        """The same with its current weights added to the average; `decay` is None for equal weights."""
         count = self.count + 1
         share = 1 / count if decay is None else (1 - decay) / (1 - decay**count)
         mean = jax.tree.map(lambda old, w: old + share * (w - old), self.mean, self.variables["params"])
@@ -43,11 +43,12 @@ class Averaged(Member):
 
 @phase
 class Averaging(Train):
-    """Training with an average of the weights: draws are of that.
+    """Training with an average of the weights, which is the draw.
 
     Attributes:
-        decay: by what the weights fall from one to the one before; None for equal weights.
-        every_step: whether they are taken after every step, or only after every epoch.
+        decay: factor by which the weight of a step in the average falls with each later one; None for equal
+            weights.
+        every_step: whether the average is updated after every step, or only after every epoch.
     """
 
     decay: Any = None

@@ -4,7 +4,7 @@ All draws have the same weights ``w``.  Draw ``n`` has the statistics
 
     b_n = mean and variance at every normaliser of the network w, over a mini-batch B_n
 
-of examples that are drawn evenly from the training data, each at most once.
+of examples that are drawn uniformly from the training data, without replacement.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Batches(Phase):
 
     Attributes:
         units: draws of each chain.
-        examples: in the mini-batch of a draw.
+        examples: number of examples in the mini-batch of a draw.
     """
 
     open_ended: ClassVar[bool] = True

@@ -29,14 +29,14 @@ FIRST, LAST = 0.3, 0.025
 BETA = 0.95
 KAPPA = 0.5
 CHANGE = 0.35
-"""The most that one trial changes log length by."""
+"""The largest change of log length in one trial."""
 
 
 @pytree
 @dataclass(frozen=True)
 class Flown:
-    """What a trajectory tells about its length: begin and end in whitened parameters, and the last
-    momentum."""
+    """What the tuning of the length needs of a trajectory: begin and end in whitened parameters, and the
+    last momentum."""
 
     begin: Any
     end: Any
@@ -47,7 +47,7 @@ class Flown:
 @pytree
 @dataclass(frozen=True)
 class Length:
-    """The logarithms of the current length and of its running average, and what moves them."""
+    """The logarithms of the current length and of its running average, and the state of their adaptation."""
 
     current: Any
     average: Any

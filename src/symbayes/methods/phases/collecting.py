@@ -53,10 +53,10 @@ class Collected(Averaged):
 
 @phase
 class Collect(Averaging):
-    """Epochs of training at whose ends the weights are collected; a Gaussian is fitted to them.
+    """Epochs of training; a Gaussian is fitted to the weights at their ends.
 
     Attributes:
-        rank: deviations that are kept at most.
+        rank: the most deviations that are kept.
     """
 
     rank: int = static(default=20)
@@ -75,6 +75,6 @@ class Collect(Averaging):
 
 
 def _extended(averaged: Averaged, **more: Any) -> Collected:
-    """What was averaged, with what else is collected."""
+    """An average with the other quantities that are collected."""
     own = {field.name: getattr(averaged, field.name) for field in fields(Averaged)}
     return Collected(**own, **more)

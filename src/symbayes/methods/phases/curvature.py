@@ -1,4 +1,4 @@
-"""The curvature at a mode, over all data, and the Gaussian that follows from it.
+"""The curvature at a mode, over all data, and its Gaussian.
 
 One unit is a pass over the training data, and a step is one of the posterior's chunks.  The result is the
 Laplace approximation ``N(m, H^-1)`` with ``m`` the weights of the chain and
@@ -48,12 +48,12 @@ class Curved:
 
 @phase
 class Curvature(Phase):
-    """The curvature at the place where a chain is, fitted by a Gaussian.
+    """The curvature at the weights of a chain, and the Gaussian with that precision.
 
     Attributes:
         structure: which entries of the matrix are kept.
         precision: how the prior's precision is chosen.
-        validation: examples on which it is chosen, if it is to be.
+        validation: examples on which it is chosen, if any.
     """
 
     shown: ClassVar[tuple[str, ...]] = ("log_evidence",)

@@ -1,4 +1,4 @@
-"""Langevin dynamics by mini-batches, with or without a momentum.
+"""Langevin dynamics with mini-batches, with or without a momentum.
 
 ``U(w)`` is minus the temperature ``T`` times the log density, estimated from a mini-batch.  With ``N``
 examples, the rate ``e``, which is the learning rate divided by ``N``, and a momentum ``m``, every step is
@@ -8,9 +8,9 @@ examples, the rate ``e``, which is the learning rate divided by ``N``, and a mom
 There is no accept step: at a finite rate the draws follow a distribution near the posterior, not the
 posterior itself.  For a Gaussian with precision ``A`` (of the log density), gradients over all data and
 ``G = I``, that distribution has the mean of the posterior and the covariance
-``(A (I - e T A / (2 (1 + m))))^-1``.  A unit is an epoch, in an order of its own.
+``(A (I - e T A / (2 (1 + m))))^-1``.  A unit is an epoch, with its own order of examples.
 
-The preconditioner ``G`` is one, or in the style of RMSprop: with ``r`` the root of a running mean of squared
+The preconditioner ``G`` is one, or as in RMSprop: with ``r`` the root of a running mean of squared
 gradients, ``r'`` its mean over all weights and ``l = 0.1``,
 
     G = (1 + l) r' / (r + l r')
@@ -45,10 +45,11 @@ from symbayes.pytrees import pytree
 Schedule = Literal["constant", "decaying", "cyclical"]
 
 POWER = 0.55
-"""With which a decaying rate falls: sums of rates must diverge, sums of their squares converge."""
+"""Exponent of a decaying rate: sums of rates must diverge, sums of their squares converge."""
 
 MEMORY, FLOOR = 0.99, 0.1
-"""Of the running mean of squared gradients, and what is added to its root, in units of the mean root."""
+"""Decay of the running mean of squared gradients, and the term that is added to its root, in units of the
+mean root."""
 
 NOISE = 1
 """Stream of the noise, apart from that of the network."""
@@ -57,7 +58,7 @@ NOISE = 1
 @pytree
 @dataclass(frozen=True)
 class Diffusing:
-    """Where a chain is and its velocity, the running mean of squared gradients, and the epoch's losses.
+    """A chain: its variables and velocity, the running mean of squared gradients, and the epoch's losses.
 
     `velocity` is None without a momentum, and `squares` without a preconditioner.
     """
@@ -74,16 +75,16 @@ class Diffusion(Phase):
 
     Attributes:
         units: epochs.
-        learning_rate: on the mean loss per example.
+        learning_rate: learning rate for the mean loss per example.
         momentum: share of the velocity that a step keeps; None for none.
-        first: epochs before this phase, from which on the rate is counted.
+        first: epochs before this phase, which count for the schedule.
         decay: epochs after which a decaying rate begins to fall.
         cycle: epochs in a cycle.
         exploring: epochs at the beginning of a cycle without noise.
         adapting: whether the preconditioner still changes.
         thin: epochs from one draw to the next; 0 keeps none.
         batch: examples in a mini-batch.
-        schedule: of the rate.
+        schedule: schedule of the rate.
         preconditioned: whether there is a preconditioner.
     """
 
@@ -188,7 +189,7 @@ class Diffusion(Phase):
 
 
 def epochs_for(draws: int, thin: int, schedule: Schedule, cycle: int, exploring: int) -> int:
-    """Epochs after burn-in that end in so many draws."""
+    """The number of epochs after burn-in that give this many draws."""
     if schedule != "cyclical":
         return draws * thin
     places = [place for place in range(exploring, cycle) if (cycle - 1 - place) % thin == 0]
@@ -197,7 +198,7 @@ def epochs_for(draws: int, thin: int, schedule: Schedule, cycle: int, exploring:
 
 
 def explored(cycle: int, exploration: float) -> int:
-    """Epochs of a cycle without noise; at least the last has it."""
+    """The number of epochs of a cycle without noise; the last epoch always has noise."""
     return min(cycle - 1, math.ceil(exploration * cycle - 1e-9))
 
 

@@ -1,23 +1,23 @@
-"""How a microcanonical chain tunes itself: its first step, its step size, and the length of its memory.
+"""Tuning of a microcanonical chain: its first step size, its step size, and its decorrelation length.
 
-The first step size is doubled as long as the energy error ``D`` of one step is not above what is aimed at,
-and counts as much as ten steps that follow.  Then tuning has three stages.  The first two tune the step size
-for ``d`` weights and an energy variance per weight ``V`` that is aimed at, from running sums with a memory of
-100 steps, ``c = 99/101``:
+The first step size is doubled as long as the energy error ``D`` of one step is not above the target, and
+counts as much as ten later steps.  Then tuning has three stages.  The first two tune the step size for ``d``
+weights and a target ``V`` of the energy variance per weight, from running sums with a memory of 100 steps,
+``c = 99/101``:
 
     e = (A / B)^(-1/6),    A <- c A + v x / e^6,    B <- c B + v
     x = D^2 / (d V) + 10^-8,    v = exp(-(log x / 9)^2 / 2)
 
-A step that is not finite is taken back, and the step size never exceeds 0.8 of that one again.  The second
-stage also collects positions; at its end ``L`` is the root of the sum of their variances.
+A step that is not finite is taken back, and the step size never again exceeds 0.8 times the size of that
+step.  The second stage also collects positions; at its end ``L`` is the root of the sum of their variances.
 
-In the third stage the step size is fixed at 0.9 times the geometric mean of those of the second: a single one
-is as noisy as its hundred steps, and energy errors come in rare bursts, the more the closer a step is to the
-largest stable one, which a hundred steps seldom see.  The energy variance is measured again; where that is
-above the aim, draws are made with a smaller step size, by the sixth root of how much it is above, and no
-smaller than 0.75 times.  And ``L = 0.4 e t``, where ``t`` is the mean over weights of steps per effective
-draw, from the variance of batch means; batches that are not several times as long as ``t`` tell too small a
-one, and ``L`` is then not made smaller.
+In the third stage the step size is fixed at 0.9 times the geometric mean of those of the second.  A single
+one is as noisy as the hundred steps that it is tuned from.  Energy errors come in rare bursts, more of them
+the closer a step is to the largest stable one, and a hundred steps seldom contain one.  The energy variance
+is measured again; where it is above the target, the step size of draws is divided by the sixth root of their
+ratio, and is at least 0.75 times what it was.  ``L = 0.4 e t``, where ``t`` is the mean over weights of steps
+per effective draw, from the variance of batch means.  Where batches are not several times as long as ``t``,
+the estimate is too small, and ``L`` is then not reduced.
 
 References: Robnik & Seljak (2024), Fluctuation without dissipation: microcanonical Langevin Monte Carlo;
 Sommer et al. (2025), Microcanonical Langevin ensembles.
@@ -41,32 +41,31 @@ from symbayes.posterior.numerics.sums import compensated
 from symbayes.pytrees import pytree
 
 FIRST_STEP, SHORTEST = 1e-3, 15.0
-"""Of tuning: the first step size that is tried, and the least first length over which a velocity forgets its
-direction."""
+"""The first step size that is tried, and the least initial length over which a velocity decorrelates."""
 
 TRIALS = 40
 """Doublings of the first step size, from one that is small for any network to one that is too large."""
 
 BELIEF = 10.0
-"""Steps that the first step size counts for: it was found from one energy error, but the next few, of which
-some are close to zero by chance, tell little more."""
+"""The number of steps that the first step size counts as: it comes from one energy error, but the next few,
+of which some are close to zero by chance, add little information."""
 
 MEMORY = 99 / 101
 SPREAD = 6 * 1.5
-"""Of log x, beyond which a step tells little about its size."""
+"""The width in log x beyond which a step has little influence on the step size."""
 BACK = 0.8
 CAREFUL, LEAST = 0.9, 0.75
-"""Of the mean step size, what is taken for the third stage, and what is left of that at least for draws: with
-one measured burst, the sixth root would make it tiny."""
+"""The step size of the third stage relative to the mean step size, and the least step size of draws relative
+to that: after one measured burst, the sixth root would make it tiny."""
 PATH = 0.4
 LONG = 4.0
-"""How many times the steps per effective draw a batch has, at least, for its mean to tell them."""
+"""The least length of a batch, in steps per effective draw, from which these can be estimated."""
 
 
 @pytree
 @dataclass(frozen=True)
 class Means:
-    """Batch means: the sum over the current batch and how many it has, and the spread of the means."""
+    """Batch means: the sum over the current batch, the number of its steps, and the spread of the means."""
 
     total: Any
     count: Any
@@ -76,16 +75,16 @@ class Means:
 @pytree
 @dataclass(frozen=True)
 class Drifting:
-    """One chain: where it is, its velocity, and what tuning knows.
+    """One chain: its position, its velocity, and the state of its tuning.
 
     Attributes:
-        length: path over which the velocity forgets its direction.
-        cap: largest step size that has not failed.
-        above, below: running sums of the step size's tuning.
-        logarithms: of the step size, summed while positions are collected.
-        spread: of positions, in whitened weights.
+        length: path length over which the velocity decorrelates.
+        cap: largest step size that is allowed after steps that were not finite.
+        above, below: running sums ``A`` and ``B`` of the tuning of the step size.
+        logarithms: sum of log step sizes while positions are collected.
+        spread: spread of positions, in whitened weights.
         errors: sums over this unit of energy errors, their squares, and steps that were taken back.
-        measured: the same over the stage with a fixed step size, and how many steps it had.
+        measured: the same over the stage with a fixed step size, and the number of its steps.
     """
 
     resting: Resting
@@ -109,7 +108,7 @@ class Drifting:
 def energy_error(
     posterior: Posterior, here: Resting, velocity: Any, step_size: Any, scales: Any
 ) -> tuple[Resting, Any, jax.Array, jax.Array]:
-    """Where a step ends, its velocity, its energy error, and whether all of it is finite."""
+    """The end of a step, its velocity, its energy error, and whether all of these are finite."""
     there, velocity, change = isokinetic_step(posterior, here, velocity, step_size, scales)
     potential = posterior.difference_terms(
         there.variables["params"], here.variables["params"], there.likelihood, here.likelihood
@@ -120,7 +119,7 @@ def energy_error(
 
 
 def first_step(posterior: Posterior, here: Resting, velocity: Any, scales: Any, aim: Any) -> jax.Array:
-    """The largest of `FIRST_STEP`, twice that, ... whose energy error is not above what is aimed at."""
+    """The largest of `FIRST_STEP`, twice that, ... whose energy error is not above the target."""
 
     def trial(carry: Any) -> Any:
         step_size, number, _ = carry
@@ -133,7 +132,7 @@ def first_step(posterior: Posterior, here: Resting, velocity: Any, scales: Any, 
 
 
 def tuned(chain: Drifting, error: jax.Array, sound: jax.Array, aim: Any) -> Drifting:
-    """With a step size that follows from the energy error of the last step."""
+    """The chain with its step size updated from the energy error of the last step."""
     x = error**2 / (trees.size(chain.velocity) * aim) + 1e-8
     weight = jnp.where(sound, jnp.exp(-((jnp.log(x) / SPREAD) ** 2) / 2), 0.0)
     above = MEMORY * chain.above + weight * x / chain.step_size**6
@@ -145,7 +144,7 @@ def tuned(chain: Drifting, error: jax.Array, sound: jax.Array, aim: Any) -> Drif
 
 
 def collected(chain: Drifting, white: Any) -> Drifting:
-    """With one more position, in whitened weights, and its step size."""
+    """The chain with one more collected position, in whitened weights, and its step size."""
     return dataclasses.replace(
         chain,
         spread=chain.spread.add(jax.tree.map(lambda w: w[None], white)),
@@ -154,7 +153,7 @@ def collected(chain: Drifting, white: Any) -> Drifting:
 
 
 def batched(chain: Drifting, white: Any, batch: Any, error: jax.Array) -> Drifting:
-    """With one more position in the means of batches of so many steps, and one more energy error."""
+    """The chain with one more position in the means of batches of `batch` steps, and its energy error."""
     total = jax.tree.map(jnp.add, chain.means.total, white)
     count = chain.means.count + 1
     full = count >= batch
@@ -184,7 +183,7 @@ def after_collecting(chain: Drifting, fixed_step: bool, fixed_length: bool) -> D
 
 
 def after_batches(chain: Drifting, batch: Any, aim: Any, fixed_step: bool, fixed_length: bool) -> Drifting:
-    """When draws begin: the length from batch means, and a step size that keeps to the aim."""
+    """When draws begin: the length from batch means, and a step size that meets the target."""
     steps = steps_per_draw(chain, batch)
     of_batches = PATH * chain.step_size * steps
     known = jnp.isfinite(of_batches) & (of_batches > 0) & (chain.measured[2] > 0)
@@ -200,7 +199,7 @@ def after_batches(chain: Drifting, batch: Any, aim: Any, fixed_step: bool, fixed
 
 
 def energy_variance(sums: jax.Array, count: Any, velocity: Any) -> jax.Array:
-    """Per weight, from sums of energy errors and of their squares."""
+    """The energy variance per weight, from sums of energy errors and of their squares."""
     mean, square = sums[0] / jnp.maximum(count, 1), sums[1] / jnp.maximum(count, 1)
     return jnp.maximum(square - mean**2, 0.0) / trees.size(velocity)
 

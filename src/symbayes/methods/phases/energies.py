@@ -12,7 +12,7 @@ from symbayes.posterior.numerics.sums import compensated
 
 
 def energies(posterior: Posterior, params: Any, terms: jax.Array) -> dict[str, jax.Array]:
-    """Of parameters and their `likelihood_terms`; the energy is minus the log density."""
+    """The statistics of parameters with these `likelihood_terms`; the energy is minus the log density."""
     log_likelihood = compensated(terms)
     log_prior = posterior.prior.log_density(params)
     return {
@@ -27,5 +27,5 @@ def kinetic(momentum: Any) -> jax.Array:
 
 
 def measured(posterior: Posterior, variables: Any) -> dict[str, jax.Array]:
-    """Of variables, by one pass over all data."""
+    """The statistics of variables, by one pass over all data."""
     return energies(posterior, variables["params"], posterior.measured_terms(variables))

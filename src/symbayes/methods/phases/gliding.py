@@ -34,7 +34,7 @@ from symbayes.pytrees import pytree
 @pytree
 @dataclass(frozen=True)
 class Gliding:
-    """A trajectory under way, and by how much its kinetic energy has changed."""
+    """A trajectory in progress, and the change of its kinetic energy so far."""
 
     variables: Any
     gradient: Any

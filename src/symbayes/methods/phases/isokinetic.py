@@ -1,4 +1,4 @@
-"""Isokinetic dynamics: a velocity of length one that the gradient turns, but does not make faster.
+"""Isokinetic dynamics: a velocity of length one that the gradient rotates, but does not accelerate.
 
 With the gradient ``g`` of the log density of ``d`` parameters, its direction ``n = g/|g|`` and
 ``c = e |g| / (d - 1)``, a velocity ``u`` is turned for a time ``e`` by
@@ -32,7 +32,7 @@ from symbayes.posterior import Posterior
 
 TURN = 0.1931833275037836
 GRADIENTS = 2.0
-"""That a step takes."""
+"""Gradients per step."""
 
 
 def normalised(velocity: Any) -> Any:
@@ -42,12 +42,12 @@ def normalised(velocity: Any) -> Any:
 
 
 def any_direction(key: jax.Array, params: Any) -> Any:
-    """A velocity in a direction drawn evenly."""
+    """A velocity in a uniformly random direction."""
     return normalised(trees.random_normal(key, params))
 
 
 def partly_refreshed(key: jax.Array, velocity: Any, step_size: Any, length: Any) -> Any:
-    """A velocity that forgets its direction over a path of about `length`."""
+    """A velocity with noise such that its direction decorrelates over a path of about `length`."""
     amount = jnp.sqrt(jnp.expm1(2 * step_size / length) / trees.size(velocity))
     noise = trees.random_normal(key, velocity)
     return normalised(jax.tree.map(lambda u, z: u + amount * z, velocity, noise))
@@ -69,9 +69,9 @@ def turned(velocity: Any, gradient: Any, time: Any) -> tuple[Any, jax.Array]:
 def isokinetic_step(
     posterior: Posterior, here: Resting, velocity: Any, step_size: Any, scales: Any
 ) -> tuple[Resting, Any, jax.Array]:
-    """Where a step ends, its velocity, and the change of the kinetic energy.
+    """The end of a step, its velocity, and the change of the kinetic energy.
 
-    `scales` are of the parameters, each leaf broadcasting to theirs.
+    `scales` are those of the parameters, and each leaf broadcasts to that of the parameters.
     """
 
     def moved(variables: Any, velocity: Any) -> Any:
@@ -83,7 +83,7 @@ def isokinetic_step(
     def whitened(gradient: Any) -> Any:
         return jax.tree.map(lambda s, g: s * g, scales, gradient)
 
-    # Settled part by part, so that a program rounds alike wherever it is used.
+    # Each part is settled, so that rounding is the same in every program that uses it.
     settled = jax.lax.optimization_barrier
     velocity, first = settled(turned(velocity, whitened(here.gradient), TURN * step_size))
     middle = settled(moved(here.variables, velocity))

@@ -1,4 +1,4 @@
-"""Draws that are keys: the weights stay where they are, and every draw has a key of its own."""
+"""Draws that differ by a random key only: the weights are fixed, and every draw has its own key."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from symbayes.pytrees import pytree
 @pytree
 @dataclass(frozen=True)
 class Resting:
-    """Weights that stay, and the statistics that all draws of them have."""
+    """Fixed weights, and the statistics that all draws of them share."""
 
     variables: Any
     statistics: dict[str, Any]

@@ -38,7 +38,7 @@ from symbayes.pytrees import pytree
 @pytree
 @dataclass(frozen=True)
 class Walking:
-    """Where a chain rests, and over the steps of this unit the sums of acceptance and of steps accepted."""
+    """The place of a chain, and sums of acceptance and of accepted steps over this unit."""
 
     resting: Resting
     acceptance: Any
@@ -55,7 +55,7 @@ class Langevin(Stepping):
 
     Attributes:
         units: draws, each `thin` steps.
-        step_size: where adaptation begins; None where it is looked for.
+        step_size: the initial step size; None for one that is found by trial.
         thin: steps in a unit.
         target_accept: the mean acceptance probability that the step size is adapted to.
         adapting: whether the step size is being adapted; else it is the one found before.

@@ -1,8 +1,8 @@
 """Masks over the units of a network: members that each use some of them.
 
 The units of a layer are what can be reordered without changing the network's function.  The symmetries found
-in the network's program tell which entries of which parameters belong to a unit, behind flattening and
-residual connections too.  Member ``m`` keeps the units for which its masks ``b_m`` are one.  Entry ``i`` of a
+in the network's program determine which entries of which parameters belong to a unit, also across flattening
+and residual connections.  Member ``m`` keeps the units for which its masks ``b_m`` are one.  Entry ``i`` of a
 parameter, which belongs to the units ``u_1(i), u_2(i), ...`` along its axes, becomes
 
     w_{m,i} = w_i b_m(u_1(i)) b_m(u_2(i)) ...
@@ -43,7 +43,7 @@ class Place:
         return self.offset + np.sum([s * grid for s, grid in zip(self.strides, grids, strict=True)], axis=0)
 
     def factor(self, masks: dict[str, jax.Array]) -> jax.Array:
-        """What the entries are multiplied by."""
+        """The factor by which the entries are multiplied."""
         made = jnp.ones(self.sizes)
         for k, layer in enumerate(self.layers):
             if layer is not None:
@@ -56,10 +56,10 @@ class Masked(Family):
     """Members with masks over the units of each layer.
 
     Attributes:
-        layers: names of layers and how many units each has.
-        places: where these are in the parameters.
-        masks: random, each keeping an amount of the units; or disjoint, with an equal share for each member,
-            who then also has parameters of its own where there are no units.
+        layers: names of layers and their numbers of units.
+        places: the places of units in the parameters.
+        masks: random, each keeping a share of the units; or disjoint, with an equal share for each member,
+            which then also has its own copy of parameters that belong to no unit.
     """
 
     layers: tuple[tuple[str, int], ...]
@@ -89,13 +89,13 @@ class Masked(Family):
 
 
 def _random(key: jax.Array, members: int, units: int, amount: Any) -> jax.Array:
-    """Masks with ones for an amount of the units, at least one, drawn apart for every member."""
+    """Masks that keep a share `amount` of the units, at least one, drawn independently for each member."""
     ranks = jax.vmap(lambda k: jax.random.permutation(k, units))(jax.random.split(key, members))
     return (ranks < jnp.maximum(1, jnp.round(amount * units))).astype(jnp.float32)
 
 
 def _disjoint(members: int, units: int) -> jax.Array:
-    """Masks that divide the units among members."""
+    """Masks that divide the units among the members."""
     return (jnp.arange(units) * members // units == jnp.arange(members)[:, None]).astype(jnp.float32)
 
 
@@ -109,7 +109,7 @@ def masked(posterior: Posterior, masks: Literal["random", "disjoint"], members: 
         small = min(layers, key=lambda name: layers[name])
         require(
             layers[small] >= members,
-            f"{members} members cannot divide the {layers[small]} units of {small} among them: "
+            f"the {layers[small]} units of {small} cannot be divided among {members} members: "
             "use fewer members or a wider network",
         )
     places = []

@@ -1,7 +1,7 @@
-"""The scale of every parameter, which takes the place of a diagonal mass.
+"""The scale of every parameter, which is equivalent to a diagonal mass matrix.
 
 Trajectories are those of the whitened parameters ``w / s``.  The scales ``s`` are the prior's standard
-deviations, or standard deviations estimated from where all chains have been.  With ``n`` positions and their
+deviations, or standard deviations estimated from positions of all chains.  With ``n`` positions and their
 variance ``v``, and the prior's deviation ``p``,
 
     s^2 = (n v + 5 * 0.001 p^2) / (n + 5)
@@ -22,7 +22,7 @@ from symbayes.posterior import Posterior
 from symbayes.pytrees import pytree
 
 REGULAR, FLOOR = 5.0, 1e-3
-"""Positions that the prior's scales count as, and the part of its variance that they count with."""
+"""The number of positions that the prior counts as, and the share of its variance that is used."""
 
 
 @pytree
@@ -40,7 +40,7 @@ class Spread:
         return cls(jnp.float32(0), zero, zero)
 
     def add(self, positions: Any) -> Spread:
-        """With the positions of all chains, whose leaves have a leading axis."""
+        """The same with the positions of all chains added; leaves have a leading axis over chains."""
         new = jax.tree.leaves(positions)[0].shape[0]
         count = self.count + new
         means = jax.tree.map(lambda x: jnp.mean(x, axis=0), positions)
@@ -55,11 +55,11 @@ class Spread:
         return Spread(count, mean, squares)
 
     def variances(self) -> Any:
-        """Of every parameter."""
+        """The variance of every parameter."""
         return jax.tree.map(lambda s: s / jnp.maximum(self.count - 1, 1), self.squares)
 
     def scales(self, prior: Any) -> Any:
-        """Standard deviations, drawn towards a small part of the prior's."""
+        """Standard deviations, shrunk towards a small share of the prior's."""
         n = self.count
 
         def scale(squares: jax.Array, prior: jax.Array) -> jax.Array:

@@ -1,14 +1,14 @@
 """Microcanonical Langevin dynamics, without an accept step.
 
-Every step of size ``e`` is an isokinetic step (`isokinetic.py` has it), after which the velocity ``u`` partly
-forgets its direction over the length ``L``: with ``d`` weights,
+Every step of size ``e`` is an isokinetic step (`isokinetic.py` has it), after which the velocity ``u`` is
+partly refreshed, such that it decorrelates over the length ``L``: with ``d`` weights,
 
     u <- (u + n z) / |u + n z|,    z ~ N(0, I),    n = sqrt((exp(2 e / L) - 1) / d)
 
-The bias of the draws follows from the energy error ``D`` of a step.  The step size is tuned to an energy
-variance per weight ``V = var(D) / d``, which is measured again after tuning.  Every chain tunes itself
-(`drifting.py` has the stages); a run that starts from draws of another of the same method begins with the
-geometric means of what its chains had found.
+The bias of the draws is determined by the energy error ``D`` of a step.  The step size is tuned to an energy
+variance per weight ``V = var(D) / d``, which is measured again after tuning.  Every chain is tuned separately
+(`drifting.py` has the stages).  A run that starts from draws of another of the same method begins with the
+geometric means of the step sizes and lengths that its chains found.
 
 Reference: Robnik & Seljak (2024), Fluctuation without dissipation: microcanonical Langevin Monte Carlo.
 """
@@ -38,21 +38,21 @@ from symbayes.pytrees import pytree
 from symbayes.specs import LARGEST
 
 OFF = 3.0
-"""How many times the energy variance that was aimed at is told."""
+"""The multiple of the target energy variance from which a warning is given."""
 BATCHES = 20
-"""Batches from whose means the effective number of draws is taken."""
+"""The number of batches from whose means the effective number of draws is estimated."""
 
 KEEP, COLLECTED, BATCHED = 0, 1, 2
-"""What a phase begins with: what was, or what follows from positions or from batch means."""
+"""What a phase begins with: the settings of the one before, or those from positions or from batch means."""
 
 RENEWED = 1
-"""Stream of the direction that a chain takes after a step that was taken back."""
+"""Stream of the new direction of a chain after a step that was taken back."""
 
 
 @pytree
 @dataclass(frozen=True)
 class Settled:
-    """What the chains have found, as geometric means: for runs that start from their draws."""
+    """Geometric means of the step sizes and lengths of the chains, for runs that start from their draws."""
 
     step_size: Any
     length: Any
@@ -64,11 +64,11 @@ class Microcanonical(Phase):
 
     Attributes:
         units: draws, each `thin` steps.
-        step_size: given, or None for one that is tuned.
-        length: given, or None for one that is tuned.
+        step_size: the given step size, or None for one that is tuned.
+        length: the given length, or None for one that is tuned.
         thin: steps in a unit.
-        aim: energy variance per weight that the step size is tuned to, when the phase begins.
-        aim_last: the same when it ends.
+        aim: target energy variance per weight at the beginning of the phase.
+        aim_last: the same at its end.
         tunes: whether the step size is being tuned.
         collects: whether the spread of positions is collected.
         batches: whether means of batches are collected.
@@ -128,7 +128,7 @@ class Microcanonical(Phase):
         )
 
     def _went_on(self, chain: Drifting) -> Drifting:
-        """A chain that has come from the stage before."""
+        """A chain that continues from the stage before."""
         fixed = self.step_size is not None, self.length is not None
         third = drifting.after_collecting(chain, *fixed)
         draws = drifting.after_batches(chain, self.batch_steps, self.aim_last, *fixed)
@@ -227,15 +227,14 @@ def microcanonical(
 
 
 def judged(traces: Mapping[str, np.ndarray], burn_in: int, aim: float | None) -> list[str]:
-    """What to warn of after tuning: an energy variance that is not what was aimed at, and steps taken
-    back."""
+    """Warnings after tuning: about an energy variance above its target, and about steps taken back."""
     warnings = []
     each = traces["energy_variance"][:, burn_in:].mean(axis=1)
     worst = float(each.max())
     if aim is not None and worst > OFF * aim:
         warnings.append(
             f"the energy variance per weight is {worst:.2g} after tuning (chain {int(each.argmax())}), "
-            f"where {aim:.2g} was aimed at: these draws are more biased than asked for; use a longer burn_in"
+            f"but its target was {aim:.2g}: draws are more biased than intended; use a longer burn_in"
         )
     if (back := float(traces["taken_back"][:, burn_in:].max())) > 0:
         warnings.append(f"up to {back:.1%} of the steps of a draw were not finite and were taken back")

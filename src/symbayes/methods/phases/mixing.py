@@ -9,8 +9,8 @@ network minimises
 
 where the prior is the mean over members of that of the shared weights with ``sqrt(M) V_j`` and ``h_j``, so
 that ``sum_j V_j`` has the prior of the network's own first kernel.  To predict, all members see the same
-input.  This makes member ``j`` the ordinary network with first kernel ``sum_j V_j`` and last layer ``h_j``: a
-draw.  Statistics of normalisers are computed again for it.
+input.  Member ``j``, which is a draw, is therefore the ordinary network with first kernel ``sum_j V_j`` and
+last layer ``h_j``.  Statistics of normalisers are computed again for it.
 
 Reference: Havasi et al. (2021), Training independent subnetworks for robust prediction.
 """
@@ -33,18 +33,18 @@ from symbayes.posterior import Posterior
 from symbayes.posterior.numerics.mixing import mixed
 
 ORDERS = 3
-"""Stream of the members' orders, apart from that of the network."""
+"""Stream of the members' orders, different from that of the network."""
 
 
 @dataclass(frozen=True)
 class Ends(Family):
-    """Members with an own first kernel and an own last layer, by the names of these parameters."""
+    """Members with their own first kernel and last layer, given by the names of these parameters."""
 
     first: str
     last: tuple[str, ...]
 
     def of(self, params: Any) -> dict[str, Any]:
-        """The parameters of the ends, by name."""
+        """The parameters of the first and last layers, by name."""
         names = (self.first, *self.last)
         return {name: leaf for name, leaf in trees.flatten(params).items() if name in names}
 
@@ -65,13 +65,13 @@ class Ends(Family):
 
 @phase
 class Mixing(Together):
-    """Epochs of training with several inputs and outputs; the family has the ends."""
+    """Epochs of training with several inputs and outputs; the family is of the type `Ends`."""
 
     def gradients_per_step(self, posterior: Posterior) -> float:
         return super().gradients_per_step(posterior) / self.members
 
     def enter(self, posterior: Posterior, shared: None, left: Left, tick: Tick) -> Sharing:
-        """What is shared is where the chain is; every member has fresh ends."""
+        """Shared weights are those of the chain; every member gets fresh first and last layers."""
         entered = super().enter(posterior, shared, left, tick)
         keys = jax.random.split(tick.key, self.members)
         own = jax.vmap(lambda key: self._ends.of(posterior.init(key)["params"]))(keys)
@@ -108,7 +108,7 @@ class Mixing(Together):
 
 @dataclass(frozen=True)
 class SideBySide:
-    """The network in training with several inputs: outputs (member, example, ...) in the rows' order."""
+    """The network in training with several inputs; outputs (member, example, ...) in the order of rows."""
 
     network: Network
     ends: Ends

@@ -12,9 +12,10 @@ gradient of the mean loss of a mini-batch (minus the log likelihood per example)
 
 The last part of ``h`` keeps ``h + d`` positive.  The weight decay ``d`` and the sample size ``l`` follow from
 the posterior:  ``l = N / T``, and ``d = 1 / (a^2 N)`` where the temperature tempers the whole posterior,
-``T / (a^2 N)`` where it tempers the likelihood only.  At the beginning ``h = 1 / (l s^2)`` for a given ``s``:
-a given curvature would be a spread that overwhelms little data.  The rate ``r`` is the learning rate times
-``h + d`` at the beginning.  A unit is an epoch; its statistic is `loss`, the mean loss at noisy weights.
+``T / (a^2 N)`` where it tempers the likelihood only.  Initially ``h = 1 / (l s^2)`` for a given ``s``: a
+fixed initial curvature would mean too large a spread where there is little data.  The rate ``r`` is the
+learning rate times the initial ``h + d``.  A unit is an epoch; its statistic is `loss`, the mean loss at
+noisy weights.
 
 Reference: Shen et al. (2024), Variational learning is effective for large deep networks.
 """
@@ -54,8 +55,8 @@ class OnlineNewton(Phase):
 
     Attributes:
         units: epochs.
-        rate: learning rate of every step, at the curvature of the beginning.
-        scale: standard deviation that makes h at the beginning.
+        rate: learning rate of every step, at the initial curvature.
+        scale: initial standard deviation, which determines the initial h.
         beta1: share of the running gradient that a step keeps.
         beta2: share of the curvature that a step keeps.
         batch: examples in a mini-batch.
@@ -102,7 +103,7 @@ class OnlineNewton(Phase):
         return Curved(variables, momentum, curvature, flight.loss + unit * log_likelihood)
 
     def _first(self, posterior: Posterior) -> jax.Array:
-        """h at the beginning."""
+        """The initial h."""
         return 1 / (sample_size(posterior) * self.scale**2)
 
     def _curved(self, h: Any, gradient: Any, noise: Any, scale: Any, decay: Any) -> Any:

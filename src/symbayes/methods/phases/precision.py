@@ -1,8 +1,8 @@
-"""What reduced-precision gradients cost: acceptance.
+"""The loss of acceptance due to reduced-precision gradients.
 
-An accept step in float32 keeps a sampler exact whatever the precision of its gradients is; errors of the
-gradients only make it reject more.  How much more is measured: every chain flies one trajectory twice, from
-the same place with the same momentum, with gradients as they are and with gradients in float32.
+An accept step in float32 keeps a sampler exact whatever the precision of its gradients; their errors only
+make it reject more.  The loss is measured: every chain computes one trajectory twice, from the same place
+with the same momentum, with gradients as they are and with gradients in float32.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What samplers with an exact accept step share: the place of a chain, and the decision on its next place.
+"""Common parts of samplers with an exact accept step: the place of a chain, and the accept step.
 
 With ``U(w)`` minus the log density and momentum ``p ~ N(0, I)``, a proposal that is a volume-preserving and
 reversible map of ``(w, p)`` is accepted with probability ``min(1, exp(U(w0) + |p0|^2/2 - U(w) - |p|^2/2))``.
@@ -24,16 +24,16 @@ from symbayes.posterior.numerics.sums import compensated
 from symbayes.pytrees import pytree
 
 DIVERGENT = 1000.0
-"""An energy error beyond which a trajectory has left the level set: its step size is too large."""
+"""The energy error above which a trajectory counts as divergent: its step size is too large."""
 
 UNIFORM = 1
-"""Stream of the accept step, apart from that of the momentum."""
+"""Stream of the accept step, different from that of the momentum."""
 
 
 @pytree
 @dataclass(frozen=True)
 class Resting:
-    """Where a chain is, with the gradient of the log density and the likelihood's terms there."""
+    """The place of a chain, with the gradient of the log density and the likelihood's terms there."""
 
     variables: Any
     gradient: Any
@@ -64,8 +64,8 @@ def per_parameter(posterior: Posterior, step_size: jax.Array, params: Any, scale
 def fresh_momentum(key: jax.Array, params: Any) -> Any:
     """The momentum with which a trajectory begins.
 
-    The barrier makes it the same numbers wherever it is used: fused into what follows, its last
-    product would be rounded as the rest of the program has it.
+    The barrier makes its numbers the same in every program: fused with later operations, its last product
+    would be rounded differently.
     """
     return jax.lax.optimization_barrier(trees.random_normal(key, params))
 
@@ -74,7 +74,7 @@ def log_acceptance(
     posterior: Posterior, old: Resting, new: Resting, first: Any, last: Any, settle: bool = False
 ) -> jax.Array:
     """Log of the probability, not cut off at one, with which `new` is accepted; `first` and `last` are the
-    momenta.  What is not finite is refused.  `settle` computes its terms to their end before they are summed.
+    momenta.  Values that are not finite are rejected.  `settle` completes the terms before they are summed.
     """
     potential = posterior.difference_terms(
         new.variables["params"], old.variables["params"], new.likelihood, old.likelihood
@@ -96,10 +96,10 @@ def either(accepted: jax.Array, new: Any, old: Any) -> Any:
 
 
 def leap(posterior: Posterior, here: Resting, step: Any, momentum: Any) -> tuple[Resting, Any]:
-    """One leapfrog step: where it ends, and with which momentum."""
+    """The end of one leapfrog step, and the momentum there."""
     half = jax.tree.map(lambda p, e, g: p + e / 2 * g, momentum, step, here.gradient)
     params = jax.tree.map(lambda w, e, p: w + e * p, here.variables["params"], step, half)
-    # Settled, so that a program rounds alike wherever it is used.
+    # Settled, so that rounding is the same in every program that uses it.
     half, params = jax.lax.optimization_barrier((half, params))
     there = rest(posterior, {**here.variables, "params": params})
     return there, jax.tree.map(lambda p, e, g: p + e / 2 * g, half, step, there.gradient)

@@ -19,7 +19,7 @@ PASS = 1 / 3
 @pytree
 @dataclass(frozen=True)
 class Fitted:
-    """The distribution of one chain, and where the chain was when it was fitted."""
+    """The distribution of one chain, and the place of the chain when it was fitted."""
 
     variables: Any
     distribution: Any

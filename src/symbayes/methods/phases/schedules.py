@@ -1,4 +1,4 @@
-"""How the learning rate changes in the course of training.
+"""Schedules of the learning rate.
 
 ``t`` is the share of the training that is done, from 0 to 1.  The learning rate is multiplied by a factor
 that falls from 1 to a floor ``f``:
@@ -28,20 +28,20 @@ from symbayes.pytrees import pytree
 Schedule = Literal["constant", "linear", "cosine", "step"]
 
 DROPS, FACTOR = (0.5, 0.75), 0.1
-"""When a rate that falls in steps does, and to what part of itself."""
+"""The times at which a rate with the schedule step falls, and the factor of each fall."""
 
 
 @pytree
 @dataclass(frozen=True)
 class Rate:
-    """The learning rate of every step.  All of it is numbers: another schedule compiles nothing.
+    """The learning rate of every step.  All fields are numbers, so another schedule needs no compilation.
 
     Attributes:
         peak: the learning rate itself.
         kind: number of the schedule.
         span: epochs after which the schedule begins again; those of the training, if it does not.
         warmup: share of the span in which the rate rises.
-        floor: what is left of the rate at the end.
+        floor: final rate, relative to the peak.
     """
 
     peak: Any
@@ -56,12 +56,12 @@ class Rate:
         return cls(peak, get_args(Schedule).index(schedule), span, warmup, floor)
 
     def at(self, unit: Any, step: Any, steps: Any) -> jax.Array:
-        """The rate of a step of an epoch of so many."""
+        """The rate of a step of an epoch with `steps` steps."""
         done = (unit % self.span * steps + step) / (self.span * steps)
         return self.peak * self.left(done)
 
     def left(self, done: Any) -> jax.Array:
-        """What is left of the rate when a part of the training is done."""
+        """The factor of the rate when a share `done` of the training is done."""
         rising = done < self.warmup
         t = (done - self.warmup) / (1 - self.warmup)
         fallen = 1.0 * FACTOR ** sum((t >= drop).astype(jnp.float32) for drop in DROPS)

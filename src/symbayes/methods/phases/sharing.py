@@ -39,30 +39,30 @@ PASS = 1 / 3
 
 
 class Family(abc.ABC):
-    """How members come by their weights: words and sizes only, since it is structure."""
+    """How the weights of members are made.  Fields are names and sizes only, since they are static."""
 
     @abc.abstractmethod
     def own(self, params: Any, members: int, amount: Any, key: jax.Array) -> Any:
-        """What is trained of each member, at the beginning, with a leading axis over members."""
+        """Initial values of what is trained for each member, with a leading axis over members."""
 
     @abc.abstractmethod
     def fixed(self, params: Any, members: int, amount: Any, key: jax.Array) -> Any:
-        """What each member has and is not trained, with a leading axis over members."""
+        """What each member has that is not trained, with a leading axis over members."""
 
     @abc.abstractmethod
     def member(self, shared: Any, own: Any, fixed: Any) -> Any:
         """The weights of one member."""
 
     def weights(self, shared: Any, own: Any, fixed: Any) -> Any:
-        """Those of all members."""
+        """The weights of all members."""
         return jax.vmap(self.member, in_axes=(None, 0, 0))(shared, own, fixed)
 
 
 @pytree
 @dataclass(frozen=True)
 class Sharing:
-    """What members share (`variables`), what each has of its own, its statistics, what is fixed, what the
-    optimiser remembers, and the epoch's losses."""
+    """Shared variables, each member's own weights, statistics and fixed values, the state of the optimiser,
+    and the epoch's losses."""
 
     variables: Any
     own: Any
@@ -77,10 +77,10 @@ class Together(Phase):
     """Epochs of training of members that share weights.
 
     Attributes:
-        by: training whose epochs, mini-batches, learning rate and optimiser it has.
-        amount: a number of the family's own.
-        members: how many there are.
-        family: how they come by their weights.
+        by: training whose epochs, mini-batches, learning rate and optimiser are used.
+        amount: a number whose meaning the family defines.
+        members: number of members.
+        family: how the weights of members are made.
     """
 
     shown: ClassVar[tuple[str, ...]] = ("loss",)
@@ -139,7 +139,7 @@ class Together(Phase):
 @pytree
 @dataclass(frozen=True)
 class Trained:
-    """Where the chain was, and the variables of all members."""
+    """The place of the chain, and the variables of all members."""
 
     variables: Any
     members: Any
@@ -150,8 +150,8 @@ class Members(Phase):
     """The members, one after the other; a unit is one of them.
 
     Attributes:
-        units: how many there are.
-        family: how they come by their weights.
+        units: number of members.
+        family: how the weights of members are made.
         statistics: whether those of normalisers are computed again for every member.
     """
 

@@ -1,8 +1,8 @@
-"""A step size that all chains share: found by trial where none is given, then adapted to an acceptance.
+"""A step size that all chains share: found by trial where none is given, then adapted to a target acceptance.
 
 The first step size is found from one leapfrog step of every chain, with the energy error ``D``: it is doubled
-(or halved) until the mean of ``exp(-|D|)`` falls below (rises above) one half.  An energy that falls counts
-as much as one that rises, since chains that begin far from the posterior accept any step downhill.  Dual
+(or halved) until the mean of ``exp(-|D|)`` falls below (rises above) one half.  A decrease of the energy
+counts as much as an increase, since chains that begin far from the posterior accept any step downhill.  Dual
 averaging continues from there (`adaptation.py` has the equations).
 
 Reference: Hoffman & Gelman (2014), The No-U-Turn sampler, section 3.2.
@@ -37,23 +37,23 @@ GUESS = 1e-2
 """Where the trials begin, in units of the prior's standard deviation."""
 
 HALF = 0.5
-"""The mean of exp(-|energy error|) of one step that the trials look for."""
+"""The target of the trials: the mean of exp(-|energy error|) of one step."""
 
 LEAST = 20
-"""Units of burn-in from which a mass can be estimated."""
+"""The least number of units of burn-in from which a mass can be estimated."""
 
 SETTLING, COLLECTING = 0.3, 0.4
 """Shares of burn-in before the spread of the chains is collected, and while it is."""
 
 TRIALS = 60
-"""More doublings than float32 has room for between any two useful step sizes."""
+"""The most doublings: more than there are in float32 between any two useful step sizes."""
 
 
 @pytree
 @dataclass(frozen=True)
 class Evidence:
-    """What a unit tells: its acceptance, where it ended if the spread of the chains is collected, and what
-    the length of its trajectory follows from if that is tuned."""
+    """The results of a unit for adaptation: its acceptance, its end if the spread of the chains is collected,
+    and its trajectory if the length of trajectories is tuned."""
 
     acceptance: Any
     positions: Any = None
@@ -61,10 +61,10 @@ class Evidence:
 
 
 class Stepping(Phase):
-    """A phase whose chains share a step size, and perhaps scales of the parameters that are estimated."""
+    """A phase whose chains share a step size, and estimated scales of the parameters if there are any."""
 
     step_size: Any
-    """Where adaptation begins; None where it is looked for."""
+    """The initial step size; None for one that is found by trial."""
     target_accept: Any
     adapting: Any
     collects: Any = None
@@ -74,7 +74,7 @@ class Stepping(Phase):
 
     @property
     def longest_step(self) -> Any:
-        """A bound for the step size."""
+        """An upper bound for the step size."""
         return jnp.inf
 
     def begin(self, posterior: Posterior, left: Left, tick: Tick) -> Tuning:
@@ -89,8 +89,8 @@ class Stepping(Phase):
         return dataclasses.replace(first, scales=scales, spread=Spread.none(params))
 
     def _first_step(self, posterior: Posterior, left: Left, tick: Tick, scales: Any) -> jax.Array:
-        """The step size given, else the one that the run found from whose draws this one starts, else one
-        found by trial."""
+        """The given step size, else that of the run from whose draws this one starts, else one found by
+        trial."""
         if self.step_size is not None:
             return self.step_size
         if left.found is not None and "step_size" in left.found:
@@ -98,8 +98,8 @@ class Stepping(Phase):
         return jnp.minimum(tried_step(posterior, left.variables, tick.key, scales), self.longest_step)
 
     def _whitened(self, posterior: Posterior, shared: Tuning, left: Left, tick: Tick) -> Tuning:
-        """The same with scales from the spread that was collected, if that is what the phase begins with;
-        then the search for a step size begins anew."""
+        """The same with scales from the spread that was collected, if the phase begins with these; then the
+        step size is searched again."""
 
         def anew() -> Tuning:
             params = jax.tree.map(lambda leaf: leaf[0], left.variables["params"])
@@ -130,7 +130,7 @@ class Stepping(Phase):
 
 
 def _found_scales(left: Left, params: Any) -> Any:
-    """The scales that the run found from whose draws this one starts, if it estimated any."""
+    """The scales of the run from whose draws this one starts, if it estimated any."""
     names = [f"scales/{name}" for name in trees.names(params)]
     if left.found is None or names[0] not in left.found:
         return None
@@ -139,7 +139,7 @@ def _found_scales(left: Left, params: Any) -> Any:
 
 def estimated_mass(burn_in: Callable[..., Any], units: int) -> tuple[Any, Any, Any]:
     """Burn-in in three phases: chains settle, their spread is collected, and the step size is adapted to the
-    scales that follow from it."""
+    scales estimated from it."""
     settling, collecting = int(SETTLING * units), int(COLLECTING * units)
     return (
         burn_in(units=settling, collects=False, whitens=False),
@@ -149,7 +149,7 @@ def estimated_mass(burn_in: Callable[..., Any], units: int) -> tuple[Any, Any, A
 
 
 def tried_step(posterior: Posterior, variables: Any, key: jax.Array, scales: Any = None) -> jax.Array:
-    """The step size at which one leapfrog step of every chain errs by about one half.
+    """The step size at which the mean of ``exp(-|D|)`` over one leapfrog step of every chain is about a half.
 
     `variables` have a leading axis over chains.
     """
@@ -171,7 +171,7 @@ def tried_step(posterior: Posterior, variables: Any, key: jax.Array, scales: Any
         good = soundness(step_size) > HALF
         grows = jnp.where(number == 0, good, grows)
         crossed = good != grows
-        # The largest that is good: one that grew too far goes back.
+        # The largest step size that passes: one that was doubled once too often is halved.
         factor = jnp.where(grows, jnp.where(crossed, 0.5, 2.0), jnp.where(crossed, 1.0, 0.5))
         return step_size * factor, grows, number + 1, crossed
 

@@ -24,7 +24,7 @@ from symbayes.pytrees import pytree
 @pytree
 @dataclass(frozen=True)
 class Watched(Member):
-    """A network in training, the best that it was, and for how many epochs it has not been better.
+    """A network in training, its best variables so far, and the number of epochs since then.
 
     `mean` is the loss of the last epoch in which it was trained.
     """
@@ -37,7 +37,7 @@ class Watched(Member):
 
 @phase
 class StoppedTraining(Train):
-    """Training with an eye on validation data.
+    """Training that stops early by the loss on validation data.
 
     Attributes:
         validation: examples in chunks.

@@ -5,14 +5,14 @@ Each chain minimises, by mini-batches of ``B`` out of ``N`` examples,
     - 1/B sum_{i in batch} log p(y_i | w) - 1/N log p(w)
 
 with the posterior's own likelihood and prior.  The second term is weight decay: for a prior ``N(0, s^2)`` its
-gradient is ``w / (N s^2)``.  It goes through the optimiser like the first term, except for AdamW, which keeps
-it out of what Adam rescales: with ``A`` the direction of Adam for the first term alone, a step is
+gradient is ``w / (N s^2)``.  The optimiser treats it like the first term, except for AdamW, which does not
+rescale it: with ``A`` the direction of Adam for the first term alone, a step is
 
     w <- w - rate (A - 1/N grad log p(w))
 
-A limit on the norm of the gradient is one on that of all weights together, as the optimiser gets it.  A unit
-is an epoch, in an order of its own.  Examples that do not fill a last mini-batch are left out, other ones in
-each epoch.
+The norm of the gradient is limited for all weights together, before the optimiser.  A unit is an epoch, with
+its own order of examples.  Examples that do not fill the last mini-batch are left out, different ones in each
+epoch.
 
 References: Kingma & Ba (2015), Adam; Loshchilov & Hutter (2019), Decoupled weight decay regularization;
 Sutskever et al. (2013), On the importance of initialization and momentum in deep learning (Nesterov's).
@@ -39,7 +39,7 @@ Optimizer = Literal["adam", "adamw", "sgd", "nesterov"]
 @pytree
 @dataclass(frozen=True)
 class Member:
-    """One network, what its optimiser remembers, and the sum of the losses in this epoch."""
+    """One network, the state of its optimiser, and the sum of the losses in this epoch."""
 
     variables: Any
     memory: Any
@@ -55,11 +55,11 @@ class Train(Phase):
         rate: learning rate of every step, for the mean loss per example.
         momentum: share of the velocity that a step of sgd or nesterov keeps.
         clip: largest norm of the gradient of all weights; None for no limit.
-        draws: how many draws there are, the last of them at the end of the last epoch; 0 for none.
+        draws: number of draws, the last of them at the end of the last epoch; 0 for none.
         thin: epochs from one draw to the next.
-        grows: whether more epochs change nothing of the first: in cycles of fixed length.
+        grows: whether adding epochs leaves the earlier ones unchanged, as with cycles of fixed length.
         batch: examples in a mini-batch.
-        optimizer: adam, adamw, or sgd with momentum, Nesterov's or not.
+        optimizer: adam, adamw, sgd with momentum, or nesterov.
     """
 
     shown: ClassVar[tuple[str, ...]] = ("loss",)
@@ -83,13 +83,13 @@ class Train(Phase):
         return Member(left.variables, self._memory(left), jnp.zeros(()))
 
     def _memory(self, left: Left) -> Any:
-        """What the optimiser remembers of the phase before, if that trained too; else nothing yet."""
+        """The state of the optimiser of the phase before, if that also trained; else an initial state."""
         if isinstance(left.chain, Member):
             return left.chain.memory
         return self.optimiser().init(left.variables["params"])
 
     def optimiser(self) -> optax.GradientTransformation:
-        """Without the learning rate."""
+        """The optimiser without the learning rate."""
         if self.optimizer in ("sgd", "nesterov"):
             return optax.trace(decay=self.momentum, nesterov=self.optimizer == "nesterov")
         return optax.scale_by_adam()
@@ -105,8 +105,8 @@ class Train(Phase):
     def moved(
         self, posterior: Posterior, params: Any, gradient: Any, decay: Any, memory: Any, tick: Tick
     ) -> tuple[Any, Any]:
-        """Parameters and memory after a step of the optimiser along the gradient; `decay` is left out of what
-        it rescales."""
+        """Parameters and state after a step of the optimiser along the gradient; it does not rescale
+        `decay`."""
         if self.clip is not None:
             gradient = optax.clip_by_global_norm(self.clip).update(gradient, optax.EmptyState())[0]
         direction, memory = self.optimiser().update(gradient, memory, params)
@@ -116,7 +116,7 @@ class Train(Phase):
         return jax.tree.map(lambda w, d: w - rate * d, params, direction), memory
 
     def loss(self, posterior: Posterior, variables: Any, tick: Tick) -> tuple[jax.Array, Any, Any, Any]:
-        """The loss, its gradient, weight decay that is kept out of that, and the new statistics."""
+        """The loss, its gradient, weight decay that is not part of the gradient, and the new statistics."""
         apart = self.optimizer == "adamw"
         scale = -posterior.temperature / posterior.size
         gradient, value, stats = posterior.minibatch_gradient(variables, tick.rows, tick.key, prior=not apart)

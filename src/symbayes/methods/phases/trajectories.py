@@ -51,7 +51,7 @@ from symbayes.posterior import Posterior
 from symbayes.pytrees import pytree
 
 LARGE = 1 << 16
-"""Numbers in a gradient from which it is finished before the momentum takes it up."""
+"""The size of a gradient from which it is computed completely before it is added to the momentum."""
 
 ROUNDING = 1e-5
 """Keeps 0.48 / 0.008 at 60 steps, also in float32."""
@@ -60,8 +60,8 @@ ROUNDING = 1e-5
 @pytree
 @dataclass(frozen=True)
 class Flying:
-    """A trajectory under way: its momentum is half a step ahead of the position, and the likelihood's terms
-    are as exact as the gradient from which they come."""
+    """A trajectory in progress: its momentum is half a step ahead of the position, and the likelihood's terms
+    have the precision of the gradient."""
 
     variables: Any
     gradient: Any
@@ -75,7 +75,7 @@ class Trajectories(Phase):
 
     Attributes:
         units: trajectories.
-        step_size: where the search for one begins.
+        step_size: the initial step size.
         trajectory: length of a trajectory, step size times number of steps.
         target_accept: the mean acceptance probability that the step size is adapted to.
         longest: the most steps of a trajectory.  One that is cut off there keeps its step size.
@@ -102,8 +102,7 @@ class Trajectories(Phase):
         return self.with_cost(posterior, shared, left, tick)
 
     def with_cost(self, posterior: Posterior, shared: Any, left: Left, tick: Tick) -> Any:
-        """With what reduced-precision gradients cost, measured where the chains have come from a phase
-        before."""
+        """The same with the loss of acceptance due to reduced-precision gradients, measured after a phase."""
         if posterior.precision == "float32":
             return shared
         shared = dataclasses.replace(shared, lost=jnp.zeros(()))
@@ -124,11 +123,11 @@ class Trajectories(Phase):
         return leapfrog_steps(self.trajectory, self.step_size) if begun is None else begun
 
     def length(self, shared: Any) -> Any:
-        """Of the next trajectory."""
+        """The length of the next trajectory."""
         return self.trajectory
 
     def scales(self, shared: Any) -> Any:
-        """Of the parameters; None for the prior's."""
+        """Scales of the parameters; None for the prior's."""
         return None
 
     def steps(self, posterior: Posterior, shared: DualAveraging) -> jax.Array:
@@ -137,7 +136,7 @@ class Trajectories(Phase):
         return jnp.clip(steps, 1, self.longest)
 
     def exact_step(self, posterior: Posterior, shared: DualAveraging) -> jax.Array:
-        """The step size that makes whole steps fill the trajectory."""
+        """The step size with which the trajectory is a whole number of steps."""
         steps = self.steps(posterior, shared)
         return jnp.where(steps < self.longest, self.length(shared) / steps, shared.step_size)
 
@@ -183,8 +182,8 @@ class Trajectories(Phase):
     def judged(
         self, posterior: Posterior, shared: Any, chain: Resting, flight: Any, tick: Tick
     ) -> tuple[Resting, jax.Array, Any]:
-        """Where a trajectory ends, the log of the probability with which that is accepted, and the last and
-        the first momentum."""
+        """The end of a trajectory, the log of its acceptance probability, and the last and the first
+        momentum."""
         end = Resting(
             flight.variables, flight.gradient, exact_terms(posterior, flight.variables, flight.likelihood)
         )
@@ -212,9 +211,9 @@ def leapfrog_steps(trajectory: float, step_size: float) -> int:
 
 
 def _settled(gradient: jax.Array) -> jax.Array:
-    """The same gradient, computed to its end before it is used where it is large.
+    """The same gradient; a large one is computed completely before it is used.
 
-    A GPU sums a matrix product in parts; fused with what follows, the last sum reads them across their
-    layout.  A small gradient does not repay a kernel of its own.
+    A GPU sums a matrix product in parts; fused with later operations, the last sum reads them against their
+    memory layout.  For a small gradient a separate kernel costs more than it saves.
     """
     return jax.lax.optimization_barrier(gradient) if gradient.size >= LARGE else gradient

@@ -1,19 +1,19 @@
 """The no-U-turn sampler: trajectories that end where they turn back, one leaf of a binary tree at a time.
 
 From a fresh momentum ``p ~ N(0, I)`` a trajectory is doubled forwards or backwards in time, at random, by
-leapfrog steps of size ``e``, until its ends turn back on one another: with ``r`` the sum of its momenta, and
+leapfrog steps of size ``e``, until its ends turn towards one another: with ``r`` the sum of its momenta, and
 ``a`` and ``b`` the momenta at its ends, until
 
     <r - (a + b)/2, a> <= 0   or   <r - (a + b)/2, b> <= 0
 
 for the trajectory or for any half of a half of it.  A state has the weight ``exp(-D)`` with the energy error
-``D``.  Within a doubling each new state takes the place of the one chosen so far with its share of their
-weight.  A whole doubling takes the place of the trajectory before it with probability ``min(1, W'/W)``, where
-``W'`` and ``W`` are their weights.
+``D``.  Within a doubling each new state replaces the one chosen so far, with a probability that is its share
+of the weight of all states so far.  The state chosen in a doubling replaces that of the trajectory before it
+with probability ``min(1, W'/W)``, where ``W'`` and ``W`` are their weights.
 
 A step is one leapfrog step, so that a tree can be cut anywhere.  Of the states of a doubling with ``2^k``
-leaves only ``k`` have to be remembered: leaf ``n`` is the first of the halves of halves that begin there, and
-those that it ends began at leaves which are remembered by the number of ones in their binary form.
+leaves only ``k`` are stored: leaf ``n`` is the first of the halves of halves that begin there, and those that
+it ends began at leaves which are stored by the number of ones in their binary form.
 
 References: Hoffman & Gelman (2014), The No-U-Turn sampler; Betancourt (2017), A conceptual introduction to
 Hamiltonian Monte Carlo; Phan, Pradhan & Jankowiak (2019), Composable effects for flexible and accelerated
@@ -46,10 +46,10 @@ from symbayes.posterior import Posterior
 from symbayes.pytrees import pytree
 
 DIRECTION, LEAF, SUBTREE = 1, 2, 3
-"""Streams of a step: which way a doubling goes, which leaf it chooses, whether the tree takes it."""
+"""Streams of a step: the direction of a doubling, its choice of a leaf, and whether the tree takes that."""
 
 TYPICAL = 6
-"""Doublings that a tree is expected to have where nothing is known."""
+"""The expected number of doublings of a tree where nothing is known."""
 
 
 @pytree
@@ -79,7 +79,7 @@ class Doubling:
 @pytree
 @dataclass(frozen=True)
 class Tree:
-    """A trajectory under way.
+    """A trajectory in progress.
 
     `here` is the end at which it grows, `first` where it began; `acceptance` is the mean acceptance
     probability of the leaves so far.
@@ -107,12 +107,12 @@ class Trees(Stepping):
 
     Attributes:
         units: trees.
-        step_size: where adaptation begins; None where it is looked for.
+        step_size: the initial step size; None for one that is found by trial.
         target_accept: the mean acceptance probability of leaves that the step size is adapted to.
         adapting: whether the step size is being adapted; else it is the one found before.
         keeps: whether each tree ends in a draw.
         collects: whether the spread of the chains is collected; None for the prior's scales.
-        whitens: whether the phase begins with scales from the spread collected before; None like that.
+        whitens: whether the phase begins with scales from the spread collected before; None likewise.
         depth: the most doublings.
     """
 
@@ -166,7 +166,7 @@ class Trees(Stepping):
         forward = jnp.where(
             begins, jax.random.bernoulli(jax.random.fold_in(tick.key, DIRECTION)), flight.forward
         )
-        # Settled, like the end: a tree decides by signs, and its pieces must round as the whole does.
+        # Settled, like the end: a tree decides by signs, and must be rounded the same however it is cut.
         here = _settled(either(begins, either(forward, flight.right, flight.left), flight.here))
         size = jnp.where(forward, shared.step_size, -shared.step_size)
         step = per_parameter(posterior, size, here.state.variables["params"], shared.scales)
@@ -195,13 +195,13 @@ class Trees(Stepping):
         return either(complete, self._joined(grown, tick), grown)
 
     def _grown(self, doubling: Doubling, end: End, weight: jax.Array, tick: Tick) -> Doubling:
-        """With one more leaf."""
+        """The doubling with one more leaf."""
         number = doubling.leaves
         begins = number == 0
         momenta = jax.tree.map(lambda r, p: jnp.where(begins, p, r + p), doubling.momenta, end.momentum)
         total = jnp.where(begins, weight, jnp.logaddexp(doubling.weight, weight))
         taken = jnp.log(jax.random.uniform(jax.random.fold_in(tick.key, LEAF))) < weight - total
-        # Where the half of a half that begins at an even leaf is remembered: the ones in number / 2.
+        # The index at which the half of a half that begins at an even leaf is stored: the ones in number / 2.
         place = jax.lax.population_count(number >> 1)
         even = number % 2 == 0
         levels = jnp.arange(self.depth)
@@ -211,7 +211,7 @@ class Trees(Stepping):
             return jnp.where(put.reshape(-1, *(1,) * new.ndim), new, all)
 
         begun = jax.tree.map(kept, doubling.begun, end.momentum)
-        # What came before the half of a half, so that its own sum follows.
+        # The sum before the half of a half, from which its own sum is computed.
         before = jax.tree.map(jnp.subtract, momenta, end.momentum)
         sums = jax.tree.map(kept, doubling.sums, before)
         # An odd leaf ends as many halves of halves as there are ones at the end of its number.
@@ -291,7 +291,7 @@ def _settled(tree: Any) -> Any:
 
 
 def turns(left: Any, right: Any, momenta: Any) -> jax.Array:
-    """Whether the ends of a trajectory with these momenta, and their sum over it, turn back on one
+    """Whether the ends of a trajectory with these momenta, and this sum of momenta, turn towards one
     another."""
     middle = jax.tree.map(lambda r, a, b: r - (a + b) / 2, momenta, left, right)
     return (trees.dot(middle, left) <= 0) | (trees.dot(middle, right) <= 0)

@@ -1,7 +1,7 @@
 """Trajectories with tuned settings: the step size found by trial, the length varied or tuned, the mass.
 
-Trajectory ``n`` has the length ``t (1 + j (2 u_n - 1))``, with the jitter ``j`` and the numbers ``u_n``: 1/2,
-1/4, 3/4, 1/8 and so on of van der Corput, the same for all chains.
+Trajectory ``n`` has the length ``t (1 + j (2 u_n - 1))``, with the jitter ``j`` and the van der Corput
+sequence ``u_n``: 1/2, 1/4, 3/4, 1/8 and so on, the same for all chains.
 
 References: van der Corput (1935), Verteilungsfunktionen; Hoffman, Radul & Sountsov (2021), An adaptive-MCMC
 scheme for setting trajectory lengths in Hamiltonian Monte Carlo.
@@ -24,10 +24,10 @@ from symbayes.methods.phases.trajectories import Trajectories, leapfrog_steps
 from symbayes.posterior import Posterior
 
 BITS = 16
-"""Of the numbers of van der Corput."""
+"""Binary digits of the van der Corput sequence."""
 
 UNKNOWN = 100
-"""Leapfrog steps that a trajectory is expected to have where nothing is known."""
+"""The expected number of leapfrog steps of a trajectory where nothing is known."""
 
 
 @phase
@@ -36,15 +36,15 @@ class TunedTrajectories(Stepping, Trajectories):
 
     Attributes:
         units: trajectories.
-        step_size: where adaptation begins; None where it is looked for.
-        trajectory: length of a trajectory; with `chees`, where tuning begins.
+        step_size: the initial step size; None for one that is found by trial.
+        trajectory: length of a trajectory; with `chees`, the initial one.
         target_accept: the mean acceptance probability that the step size is adapted to.
         longest: the most steps of a trajectory.  One that is cut off there keeps its step size.
         adapting: whether step size and length are being adapted; else they are those found before.
         keeps: whether each trajectory ends in a draw.
-        jitter: by what part of itself the length varies.
+        jitter: relative variation of the length.
         collects: whether the spread of the chains is collected; None for the prior's scales.
-        whitens: whether the phase begins with scales from the spread collected before; None like that.
+        whitens: whether the phase begins with scales from the spread collected before; None likewise.
         chees: whether the length is tuned.
     """
 
@@ -65,8 +65,8 @@ class TunedTrajectories(Stepping, Trajectories):
         return self.with_cost(posterior, shared, left, tick)
 
     def _length(self, shared: Tuning, left: Left) -> Length:
-        """The length found before, in this run or in the one from whose draws it starts; where there are new
-        scales tuning begins anew."""
+        """The length found before, in this run or in the one from whose draws it starts; with new scales,
+        tuning begins again."""
         if shared.length is not None:
             settled, anew = shared.length.settled(), Length.start(self.trajectory)
             fresh = False if self.whitens is None else self.whitens
@@ -100,7 +100,7 @@ class TunedTrajectories(Stepping, Trajectories):
     def _flown(
         self, posterior: Posterior, shared: Tuning, chain: Resting, flight: Any, length: jax.Array
     ) -> Flown:
-        """What the trajectory tells about its length, in the parameters in which it was flown."""
+        """What the tuning of the length needs of a trajectory, in the whitened parameters."""
         step = self.exact_step(posterior, shared)
         units = jax.tree.map(lambda e: e / step, self.step_of(posterior, shared, chain.variables["params"]))
         begin, end = (

@@ -17,8 +17,9 @@ its mini-batches: `loss` (minus the log likelihood per example), `kl`, and `elbo
 ``- N/T loss - KL``.
 
 How the noise ``e`` is drawn (`posterior/numerics/noise.py` has the equations) changes the variance of the
-gradient, not its mean: *local* draws the sums of dense layers for each example, and signs (flipout) where an
-example meets a weight at many positions; *flipout* has signs everywhere; *shared* is one draw for all.
+gradient, not its mean: *local* draws the sums of dense layers for each example, and random signs (flipout)
+where an example uses a weight at many positions; *flipout* draws signs everywhere; *shared* is one draw for
+all examples.
 
 References: Graves (2011), Practical variational inference for neural networks; Blundell et al. (2015), Weight
 uncertainty in neural networks; Kingma, Salimans & Welling (2015), Variational dropout and the local
@@ -48,13 +49,13 @@ from symbayes.posterior.priors import normal_scales
 from symbayes.pytrees import pytree
 
 WEIGHTS, PRIOR = 1, 2
-"""Streams of noise, apart from that of the network."""
+"""Streams of noise, different from that of the network."""
 
 
 @pytree
 @dataclass(frozen=True)
 class Approximating:
-    """Means (and statistics of normalisers), log scales, what the optimiser remembers, and sums over the
+    """Means (and statistics of normalisers), log scales, the state of the optimiser, and sums over the
     epoch."""
 
     variables: Any
@@ -69,8 +70,8 @@ class Variational(Phase):
     """Epochs of variational inference, by the optimisers of training; adamw does not rescale the kl.
 
     Attributes:
-        by: training whose epochs, mini-batches, learning rate and optimiser it has.
-        scale: standard deviation of every weight at the beginning.
+        by: training whose epochs, mini-batches, learning rate and optimiser are used.
+        scale: initial standard deviation of every weight.
         rising: share of the epochs until the kl has its full weight.
         estimator: how the noise of weights is drawn.
     """

@@ -1,8 +1,9 @@
 """Effective draws within a time: our samplers, numpyro's NUTS and blackjax's MCLMC on one posterior.
 
-All begin where the same warm-up ended, with their chains spread over the same cores of a CPU.  Time counts from the end of the first block of draws, so that
-compiling and tuning are left out.  It ends with the block that exceeds the seconds given or, for a sampler
-with fewer than `FEWEST` draws of each chain by then, with the one that exceeds `LONGER` times as many.
+All begin where the same warm-up ended, with their chains on the same cores of a CPU.  Time counts from the
+end of the first block of draws, so that compiling and tuning are left out.  It ends with the block that
+exceeds the seconds given or, for a sampler with fewer than `FEWEST` draws of each chain by then, with the one
+that exceeds `LONGER` times as many.
 """
 
 from __future__ import annotations

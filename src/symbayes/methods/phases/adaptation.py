@@ -7,7 +7,7 @@ After trial ``t`` with acceptance ``a_t``, for the target acceptance ``delta``,
     log e'_t = t^-kappa log e_t + (1 - t^-kappa) log e'_{t-1}
 
 Trials use the step size ``e_t``; when adaptation ends, ``e'_t`` is the step size.  Step sizes are pulled
-towards the given step size, not towards ten times it as in the paper.
+towards the given step size, which is better than no guess, not towards ten times it as in the paper.
 
 Reference: Hoffman & Gelman (2014), The No-U-Turn sampler, section 3.2.
 """

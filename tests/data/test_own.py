@@ -24,6 +24,9 @@ HOUSES = """rooms;kind;age;price
 """
 
 
+NUMBERS = "".join(f"{i},{i}\n" for i in range(21))
+
+
 @pytest.fixture
 def houses(tmp_path):
     path = tmp_path / "my houses.csv"
@@ -178,12 +181,40 @@ def test_parquet_without_a_reader_is_bad_input(tmp_path, monkeypatch):
         ("a,b\n", ("a",), "at least one more"),
         ("a,b\n1,\n3,4.5\n5,6\n", ("b",), "column 'b' lacks 1 of 3 values"),
         ("a\n1\n2\n", ("a",), "no column beside a"),
+        ("a,b\n1,?\n3,4.5\n5,6\n", ("b",), "column 'b' lacks 1 of 3 values, first in row 1"),
+        ("a;b\n1,5;2\n1.234,5;4\n", ("b",), "column 'a' has '1.234,5' in line 3: write numbers as 1234.5"),
+        ("a\tb\n1\t2,5\n3\t4\n", ("b",), "column 'b' has '2,5' in line 2"),
+        ("a,b\n1,inf\n3,4\n", ("b",), "column 'b' is infinite in row 1"),
+        (f"a,b\n{NUMBERS}low,1\n", ("b",), "'a' holds 21 different numbers, but 'low' in row 22"),
+        (f"b,a\n{NUMBERS}1,low\n", ("b",), "'a' holds 21 different numbers, but 'low' in row 22"),
+        (f"b,a\n{NUMBERS}1,low\n", ("a",), "'a' holds 21 different numbers, but 'low' in row 22"),
     ],
 )
 def test_bad_files_are_refused(tmp_path, text, target, words):
     (tmp_path / "t.csv").write_text(text)
     with pytest.raises(ValueError, match=words):
         data.load(str(tmp_path / "t.csv"), target=target)
+
+
+def test_numbers_between_semicolons_may_have_decimal_commas(houses, tmp_path):
+    path = tmp_path / "commas.csv"
+    path.write_text(HOUSES.replace(".", ","))
+    made = [data.load(str(each), target=("price",)).train.checksum() for each in (houses, path)]
+    assert made[0] == made[1]
+
+
+def test_a_few_numbers_and_a_word_are_categories(tmp_path):
+    (tmp_path / "t.csv").write_text("children,b\n0,1.5\n1,2.5\n2,3.5\n3+,4.5\n")
+    made = data.load(str(tmp_path / "t.csv"), target=("b",), validation=0)
+    assert made.columns[0].words == ("0", "1", "2", "3+")
+
+
+def test_a_table_of_another_kind_is_refused_with_those_that_can_be_read(tmp_path):
+    (tmp_path / "t.xlsx").write_bytes(b"PK")
+    with pytest.raises(ValueError, match=r"t\.xlsx is no table .* ends in \.csv or \.tsv or .*\.parquet"):
+        data.load(str(tmp_path / "t.xlsx"), target=("a",))
+    with pytest.raises(FileNotFoundError, match="there is no file"):
+        data.load(str(tmp_path / "none.xlsx"), target=("a",))
 
 
 def test_a_file_that_is_not_there_or_not_text(tmp_path):

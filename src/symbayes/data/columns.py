@@ -17,6 +17,9 @@ from symbayes.brief import briefly
 from symbayes.data.examples import Dataset, Scaling
 from symbayes.specs import Record, Recorded, did_you_mean, require
 
+FEW = 20
+"""Whole numbers with at most so many different values may be labels or categories."""
+
 Table = Mapping[str, np.ndarray]
 """Columns by name, each (n,): numbers, or words as strings."""
 
@@ -131,7 +134,8 @@ def _names(what: Any) -> list[Any]:
 
 
 def column(name: str, values: Any) -> np.ndarray:
-    """Numbers as float64, words as strings; a missing value is refused."""
+    """Numbers as float64, words as strings; a missing or infinite value is refused, and a word between
+    numbers."""
     array = np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)
     require(array.ndim == 1, f"the column {name!r} has one value in every row, not shape {array.shape}")
     missing = np.array([value is None or value != value for value in array.tolist()], bool)
@@ -140,11 +144,35 @@ def column(name: str, values: Any) -> np.ndarray:
         f"the column {name!r} lacks {missing.sum()} of {len(array)} values, "
         f"first in row {int(missing.argmax()) + 1}: fill them, or leave these rows out",
     )
-    if array.dtype.kind in "iuf":
-        return array.astype(np.float64)
-    if array.dtype.kind == "O" and all(isinstance(v, int | float) for v in array.tolist()):
-        return array.astype(np.float64)
-    return np.array([_word(value) for value in array.tolist()], dtype=str)
+    numbers = array.dtype.kind == "O" and all(isinstance(v, int | float) for v in array.tolist())
+    if numbers or array.dtype.kind in "iuf":
+        found = array.astype(np.float64)
+        infinite = np.isinf(found)
+        first = int(infinite.argmax()) + 1
+        require(not infinite.any(), f"the column {name!r} is infinite in row {first}: leave such rows out")
+        return found
+    words = [_word(value) for value in array.tolist()]
+    _refuse_a_word_between_numbers(name, words)
+    return np.array(words, dtype=str)
+
+
+def _refuse_a_word_between_numbers(name: str, words: list[str]) -> None:
+    """A column of many numbers and few words was meant as numbers: each would become an input of its own."""
+    odd = [row for row, word in enumerate(words) if not _is_number(word)]
+    different = {word for word in words if _is_number(word)}
+    if odd and len(different) > FEW and 2 * len(odd) < len(words):
+        raise ValueError(
+            f"the column {name!r} holds {len(different)} different numbers, but {words[odd[0]]!r} in row "
+            f"{odd[0] + 1}: make it a number, or leave such rows out"
+        )
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
 
 
 def _word(value: Any) -> str:

@@ -8,14 +8,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from symbayes.data.columns import Column, encoded, is_table, standardisation, table
+from symbayes.data.columns import FEW, Column, encoded, is_table, standardisation, table
 from symbayes.data.examples import Dataset, Examples, Scaling, validate
 from symbayes.specs import require
 
 Task = Literal["regression", "classification"]
-
-FEW = 20
-"""Whole numbers with at most so many different values are labels, unless told otherwise."""
 
 
 def from_arrays(

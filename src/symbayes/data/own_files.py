@@ -17,7 +17,7 @@ import numpy as np
 
 from symbayes.data.columns import table
 from symbayes.data.examples import Dataset
-from symbayes.data.formats.columns import reader
+from symbayes.data.formats.columns import READERS, reader
 from symbayes.data.own import Task, from_arrays
 from symbayes.specs import did_you_mean, require
 
@@ -25,8 +25,9 @@ OPTIONS = ("target", "task", "test", "validation", "split", "examples", "test_ex
 
 
 def names_a_file(name: str) -> bool:
-    """Whether a dataset's name is that of a file."""
-    return reader(name.partition(":")[0]) is not None
+    """Whether a dataset's name is that of a file, readable or not."""
+    path = name.partition(":")[0]
+    return reader(path) is not None or "/" in path or Path(path).is_file()
 
 
 def file_name(path: str | Path, **options: Any) -> str:
@@ -92,7 +93,7 @@ def load_file(name: str, **options: Any) -> Dataset:
 def read_columns(path: Path) -> dict[str, np.ndarray]:
     """All arrays of a file, by name."""
     read = reader(path)
-    require(read is not None, f"{path} is not a .csv, .tsv, .npz or .parquet file")
+    require(read is not None, f"{path} is no table that can be read: its name ends in {' or '.join(READERS)}")
     assert read is not None
     return read(path)
 

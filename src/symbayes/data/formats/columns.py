@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -17,13 +18,14 @@ from symbayes.data.formats.npz import read_npz
 
 def read_csv(path: Path) -> dict[str, np.ndarray]:
     """Columns under the names of the first line; those that hold numbers only are float64, with NaN for what
-    is empty, and others strings."""
+    is missing, and others strings.  Between semicolons a number may have a decimal comma."""
     try:
         with open_content(path) as file:
             text = file.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataFormatError(path, f"is not text in UTF-8 ({error.reason})") from error
-    lines = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text)) if row]
+    delimiter = _delimiter(text)
+    lines = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row]
     if len(lines) < 2:
         raise DataFormatError(path, "a table has a line of names and at least one more")
     names, rows = [name.strip() for name in lines[0]], lines[1:]
@@ -34,7 +36,8 @@ def read_csv(path: Path) -> dict[str, np.ndarray]:
     for number, row in enumerate(rows, start=2):
         if len(row) != len(names):
             raise DataFormatError(path, f"line {number} has {len(row)} values for {len(names)} columns")
-    return {name: _column([row[i].strip() for row in rows]) for i, name in enumerate(names)}
+    columns = {name: [row[i].strip() for row in rows] for i, name in enumerate(names)}
+    return {name: _column(path, name, words, delimiter == ";") for name, words in columns.items()}
 
 
 def _delimiter(text: str) -> str:
@@ -50,14 +53,31 @@ def _number(text: str) -> float | None:
         return None
 
 
-MISSING = ("", "na", "nan", "null", "none")
+MISSING = ("", "?", "na", "n/a", "#n/a", "<na>", "nan", "null", "none")
+
+WITH_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
+GROUPED = re.compile(r"[+-]?(\d{1,3}([.,' ]\d{3})+([.,]\d+)?|\d+,\d+)")
+"""Numbers as people write them, 1.234,5 or 1,234.5: which sign is the decimal one cannot be told."""
 
 
-def _column(words: list[str]) -> np.ndarray:
-    numbers = [float("nan") if word.lower() in MISSING else _number(word) for word in words]
+def _column(path: Path, name: str, words: list[str], commas: bool) -> np.ndarray:
+    present = [None if word.lower() in MISSING else word for word in words]
+    if commas:
+        present = [_with_point(word) for word in present]
+    numbers = [float("nan") if word is None else _number(word) for word in present]
     if all(number is not None for number in numbers):
         return np.array(numbers, np.float64)
-    return np.array([None if word.lower() in MISSING else word for word in words], object)
+    odd = [word for word, number in zip(present, numbers, strict=True) if number is None]
+    if all(GROUPED.fullmatch(word or "") for word in odd):
+        line = present.index(odd[0]) + 2
+        raise DataFormatError(
+            path, f"the column {name!r} has {odd[0]!r} in line {line}: write numbers as 1234.5"
+        )
+    return np.array(present, object)
+
+
+def _with_point(word: str | None) -> str | None:
+    return word.replace(",", ".") if word is not None and WITH_COMMA.fullmatch(word) else word
 
 
 def read_archive(path: Path) -> dict[str, np.ndarray]:

@@ -149,21 +149,27 @@ class _JointClimb:
         self.history.append(self.objective())
 
     def advance(self, networks: Sequence[Network], climb: Climb = _one_round) -> bool:
-        """Each climbs, mostly one round of steps, towards the sum of the others; whether any moved."""
-        before = self.objective()
-        moves = [m for m in self.threads.map(partial(self.climb, climb), networks) if m is not None]
-        for _, old, new in moves:
-            self.subtract(old)
-            self.add(new)
-        # Networks that move at once know nothing of one another, and may lose what each alone gains.
-        if len(moves) > 1 and self.objective() < before:
-            for _, old, new in moves:
-                self.subtract(new)
-                self.add(old)
-            return sum(self.advance([network], climb) for network in networks) > 0
-        for number, _, new in moves:
-            self.elements[number] = new.element()
-        return bool(moves)
+        """Each climbs, mostly one round of steps, towards the sum of the others; whether any moved.
+
+        Networks that climb at once know nothing of one another, and may lose together what each alone gains.
+        So they move one after the other, and only those that still gain by it.
+        """
+        moved = False
+        for number, old, new in filter(None, self.threads.map(partial(self.climb, climb), networks)):
+            if self.gain(old, new) > 0:
+                self.subtract(old)
+                self.add(new)
+                self.elements[number] = new.element()
+                moved = True
+        return moved
+
+    def gain(self, old: Frame, new: Frame) -> float:
+        """What the objective gains if a network moves: ``<sum of the others, new - old>``."""
+        return sum(
+            float(np.vdot(total - before, np.subtract(after, before, dtype=np.float64)))
+            for total, before, after in zip(self.total, old.arrays, new.arrays, strict=True)
+            if after is not before
+        )
 
     def climb(self, climb: Climb, network: Network) -> tuple[int, Frame, Frame] | None:
         """A network's number, and where it stands before and after a climb, if it moves."""

@@ -45,17 +45,16 @@ def unit_test(weights: ArrayLike, permutations: int = PERMUTATIONS, seed: int = 
     # (chain, unit, feature): a unit's trajectories count by their means, which is all that is compared.
     features = np.concatenate([w.mean(1), (w**2).mean(1)], axis=1).transpose(0, 2, 1)
     spread = features.std((0, 1))
-    features = (features - features.mean((0, 1))) / np.where(spread > 0, spread, 1)
+    features = np.ascontiguousarray((features - features.mean((0, 1))) / np.where(spread > 0, spread, 1))
     total = float(np.sum(np.var(features, axis=(0, 1)))) or 1.0
 
-    def between(labelled: np.ndarray) -> float:
-        return float(np.sum(np.var(labelled.mean(0), axis=0))) / total
+    def between(orders: np.ndarray) -> float:
+        # One chain after another, which is many times faster than one gather over all chains.
+        labelled = sum(chain.take(order, 0) for chain, order in zip(features, orders, strict=True))
+        return float(np.sum(np.var(labelled / len(features), axis=0))) / total
 
-    rng, units = np.random.default_rng(seed), np.arange(w.shape[-1])
-    observed = between(features)
-    others = []
-    for _ in range(permutations):
-        order = rng.permuted(np.tile(units, (len(w), 1)), axis=1)
-        others.append(between(np.take_along_axis(features, order[:, :, None], axis=1)))
+    rng, units = np.random.default_rng(seed), np.tile(np.arange(w.shape[-1]), (len(w), 1))
+    observed = between(units)
+    others = [between(rng.permuted(units, axis=1)) for _ in range(permutations)]
     as_large = 1 + int(np.sum(np.array(others) >= observed * (1 - 1e-12)))
     return UnitTest(observed, float(np.mean(others)), as_large / (1 + permutations))

@@ -10,6 +10,7 @@ of all draws, at inputs without labels, are kept (`distributions/few_bits/choosi
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -28,7 +29,8 @@ from symbayes.distributions.few_bits.rounding import freedom
 from symbayes.draws import Draws
 from symbayes.engine import Opened
 from symbayes.posterior.curvature.products import Product, products, tapped
-from symbayes.posterior.curvature.slopes import slopes
+from symbayes.posterior.curvature.slopes import slopes, summed
+from symbayes.posterior.numerics.chunks import Chunks
 from symbayes.specs import require, require_counts, require_positive
 
 CANDIDATES = 100
@@ -114,13 +116,18 @@ def _freedoms(
     """U of every network, for every kernel that is not too large."""
     some = {name: one for name, one in kernels.items() if one.inputs <= LARGEST}
 
-    def moments(network: Any) -> dict[str, jax.Array]:
-        def one(example: jax.Array) -> dict[str, jax.Array]:
-            taps = {name: jnp.zeros((product.positions, product.outputs)) for name, product in some.items()}
-            seen = tapped(run.network, some, network, taps, example[None])[1]
-            return {name: a.T @ a / len(a) for name, a in seen.items()}
+    def seen(network: Any, example: jax.Array) -> dict[str, jax.Array]:
+        taps = {name: jnp.zeros((product.positions, product.outputs)) for name, product in some.items()}
+        return tapped(run.network, some, network, taps, example[None])[1]
 
-        return jax.tree.map(lambda each: jnp.mean(each, axis=0), jax.lax.map(one, x, batch_size=32))
+    def moments(network: Any) -> dict[str, jax.Array]:
+        def gathered(x: jax.Array, weight: jax.Array) -> dict[str, jax.Array]:
+            each = jax.vmap(functools.partial(seen, network))(x)
+            return {name: jnp.einsum("n,nti,ntj->ij", weight, a, a) for name, a in each.items()}
+
+        numbers = sum(product.positions * product.inputs for product in some.values())
+        sums = summed(gathered, Chunks(x, None, jnp.ones(len(x))), numbers)
+        return {name: total / (len(x) * some[name].positions) for name, total in sums.items()}
 
     found = jax.jit(lambda networks: jax.lax.map(moments, networks))(variables)
     return {name: freedom(np.asarray(moment)) for name, moment in found.items()}

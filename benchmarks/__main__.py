@@ -26,6 +26,7 @@ from benchmarks import (
     memory,
     pairwise,
     peers,
+    reduced,
     samplers,
     symmetry_acting,
     symmetry_alignment,
@@ -40,6 +41,7 @@ BENCHMARKS = {
     "fleets": fleets.run,
     "peers": peers.run,
     "samplers": samplers.run,
+    "reduced": reduced.run,
     "memory": memory.run,
     "pairwise": pairwise.run,
     "engine_overhead": engine_overhead.run,
@@ -60,19 +62,21 @@ def main() -> None:
         default=float("inf"),
         help="seconds after which these two begin no more",
     )
+    parser.add_argument("--data", help="dataset on which the cost of reduced precision is measured")
     parser.add_argument("--cores", type=int, default=1, help="over which runs on a CPU spread their chains")
     arguments = parser.parse_args()
     if arguments.cores > 1:
         use_cores(arguments.cores)
-    timed = {
+    given = {
         "chains": functools.partial(chains.run, arguments.limit),
         "samplers": functools.partial(samplers.run, arguments.seconds, arguments.limit),
+        "reduced": functools.partial(reduced.run, arguments.data),
     }
     # The same precision for all: left to itself, JAX takes another one on a GPU than on a CPU.
     jax.config.update("jax_default_matmul_precision", "float32")
     results: list[Result] = []
     for name in arguments.only:
-        for result in timed.get(name, BENCHMARKS[name])():
+        for result in given.get(name, BENCHMARKS[name])():
             results.append(result)
             if arguments.out:
                 _write(arguments.out, results)

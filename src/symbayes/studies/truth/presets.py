@@ -136,10 +136,10 @@ def _mlp_on_gpu(name: str) -> Case:
 
 
 def _lenet_on_gpu(name: str) -> Case:
-    """With 5,000 images, since a gradient of LeNet takes ten times as long as one of the MLP: about 8,000
+    """With 2,500 images, since a gradient of LeNet takes ten times as long as one of the MLP: about 8,000
     gradients for the reference and 3,000 for a shorter run."""
     return Case(
-        data=f"{name}:examples=5000,validation=0",
+        data=f"{name}:examples=2500,validation=0",
         network="lenet",
         hidden=(),
         scale=0.2,

@@ -218,3 +218,26 @@ def test_dead_units_do_not_count_in_the_scale_of_the_next_layer():
         np.testing.assert_allclose(found["a"], [[1.0, 0.0], [0.0, 0.0]], rtol=1e-6)
         np.testing.assert_allclose(found["b"], [[1.0, 1.0], [1.0, 0.0]], rtol=1e-6)
         np.testing.assert_allclose(found["c"], [[56.0], [30.0]], rtol=1e-6)
+
+
+@pytest.mark.parametrize("scale", ["unit-norm", "minimal-mass"])
+@pytest.mark.parametrize("size", [1e-31, 1e-39, 1e-44])
+def test_weights_that_decayed_to_nothing_count_as_zero(scale, size):
+    """Of dead units that weight decay shrinks for ever: to bring them to size one is beyond float32."""
+    rng = np.random.default_rng(5)
+    variables = {
+        "a": rng.normal(size=(4, 6)).astype(np.float32),
+        "b": rng.normal(size=(6, 5)).astype(np.float32),
+        "c": rng.normal(size=(5, 2)).astype(np.float32),
+    }
+    dead = slice(0, 3)
+    variables["a"][:, dead] *= size
+    variables["a"][1:, dead] = 0
+
+    def apply(v, x):
+        return relu(relu(x @ v["a"]) @ v["b"]) @ v["c"]
+
+    zero = {**variables, "a": np.where(np.abs(variables["a"]) < 1e-30, 0, variables["a"])}
+    found, expected = (form(apply, v, inputs(8, 4), scale=scale) for v in (variables, zero))
+    for name, leaf in expected.items():
+        np.testing.assert_allclose(found[name], leaf, rtol=1e-5, atol=1e-6)

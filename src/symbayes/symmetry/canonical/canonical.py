@@ -45,6 +45,8 @@ def canonical(
         logs = canonical_scales(scale, group, flat)
         for k, number in enumerate(map(int, ids)):
             frame = Frame.at_scales(plan, trees.index(flat, k), trees.index(logs, k))
+            if not all(np.all(np.isfinite(array)) for array in frame.arrays):
+                raise ValueError(f"the scales of draw {number} are beyond float32: leave such draws out")
             _settle(frame, rules, order)
             elements[number] = frame.element()
     return stack.moved(elements.batch())

@@ -15,6 +15,10 @@ import numpy as np
 from symbayes.symmetry.group.group import Symmetry
 from symbayes.symmetry.group.terms import Acting, Term, terms_of
 
+NOTHING = 1e-30
+"""Weights whose norm is smaller count as zero: those of dead units decay so far, and float32 ends at 1e38, so
+that no scale brings them to size one."""
+
 
 @dataclass(frozen=True)
 class Piece:
@@ -29,7 +33,8 @@ class Piece:
         """The masses of a batch of networks, in double precision."""
         array = np.square(self.term.take(flat[self.term.path], lead=1), dtype=np.float64)
         summed = tuple(k + 1 for k in range(len(self.term.names)) if k not in self.axes)
-        return array.sum(summed)
+        masses = array.sum(summed)
+        return np.where(masses < NOTHING**2, 0, masses)
 
     def along(self, masses: Any, places: tuple[int, ...]) -> Any:
         """Masses (with any leading axes) summed over all axes but some, which come in the given order."""

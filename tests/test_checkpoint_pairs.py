@@ -88,6 +88,30 @@ def test_bad_input_is_refused(files: tuple[Path, Path], capsys: pytest.CaptureFi
     assert "there is no checkpoint nowhere.pt" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        (["barrier", "--merged", "m.pt"], "checkpoints are written as .safetensors or .npz, not m.pt"),
+        (["barrier", "--merged", "here.npz"], "here.npz exists already"),
+        (["align", "--out", "m.pt"], "checkpoints are written as .safetensors or .npz, not m.pt"),
+        (["align", "--out", "here.npz"], "here.npz exists already"),
+    ],
+)
+def test_where_nothing_can_be_written_no_work_is_done(
+    option: list[str],
+    words: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here.npz").touch()
+    command, *rest = option
+    # The checkpoints are not there either, and that is not what is told.
+    assert main([command, "nowhere.pt", "nowhere.pt", *MLP, *rest]) == 2
+    assert words in capsys.readouterr().err
+
+
 def test_the_example_of_two_torch_checkpoints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("torch", reason="PyTorch is installed with the extra bench")
     pair = example("merge_checkpoints").main(tmp_path)

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -94,6 +95,15 @@ def test_bad_options_are_one_sentence(
     assert error.startswith("symbayes: ")
     assert message in error
     assert "\n" not in error
+
+
+def test_whole_numbers_of_a_file_may_be_meant_as_numbers(tmp_path: Path) -> None:
+    file = tmp_path / "stars.csv"
+    file.write_text("a,stars\n" + "".join(f"{i}.5,{i % 5}\n" for i in range(30)))
+    options = {"data": str(file), "target": ("stars",), "noise": 0.1}
+    with pytest.raises(ValueError, match=r"and stars has classes: --task regression takes its target"):
+        Target(**options).posterior()
+    assert Target(**options, task="regression").posterior()[1].classes is None
 
 
 def test_noise_that_is_learned_is_not_given(table: data.Dataset, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,7 @@
 """What is done to the pages when the documentation is built, where its tools are installed."""
 
 import importlib.util
+import json
 from types import ModuleType, SimpleNamespace
 
 import pytest
@@ -34,6 +35,26 @@ def test_formulas_become_mathml_and_code_stays(hooks: ModuleType) -> None:
 def test_prices_and_shell_variables_are_no_formulas(hooks: ModuleType) -> None:
     for text in ("it costs $5 and then $6", "the folder $HOME and $OUT"):
         assert "<math" not in hooks.on_page_markdown(text)
+
+
+def test_words_in_code_are_whole_and_blocks_are_left_alone(hooks: ModuleType) -> None:
+    block = "<pre><span></span><code>--out a-b\n</code></pre>"
+    page = f"<p><code>--out page.html</code> <code>{'a-' * 30}</code></p>{block}"
+    made = hooks.on_page_content(page)
+    assert '<code><span class="word">--out</span> page.html</code>' in made
+    assert made.count('class="word"') == 1
+    assert made.endswith(block)
+
+
+def test_the_notebook_is_shown_with_what_its_cells_gave(hooks: ModuleType) -> None:
+    made = hooks.on_page_markdown((ROOT / "docs/how-to/notebooks.md").read_text())
+    assert "\n## A regression in a notebook\n" in made
+    assert made.count('src="data:image/png;base64,') == 2
+    cells = json.loads((ROOT / "docs/examples/notebook.ipynb").read_text())["cells"]
+    for cell in cells:
+        assert "".join(cell["source"]).lstrip("# ") in made
+        for output in cell.get("outputs", []):
+            assert "".join(output["data"].get("text/html", "")) in made
 
 
 def test_nothing_is_fetched_for_the_search(hooks: ModuleType) -> None:

@@ -25,6 +25,7 @@ HOUSES = """rooms;kind;age;price
 
 
 NUMBERS = "".join(f"{i},{i}\n" for i in range(21))
+NAMED = "".join(f"h{i},{i}.5\n" for i in range(21))
 
 
 @pytest.fixture
@@ -187,6 +188,9 @@ def test_parquet_without_a_reader_is_bad_input(tmp_path, monkeypatch):
         ("a,b\n1,inf\n3,4\n", ("b",), "column 'b' is infinite in row 1"),
         (f"a,b\n{NUMBERS}low,1\n", ("b",), "'a' holds 21 different numbers, but 'low' in row 22"),
         (f"b,a\n{NUMBERS}1,low\n", ("b",), "'a' holds 21 different numbers, but 'low' in row 22"),
+        (f"id,b\n{NAMED}", ("b",), "'id' holds 21 different words in 21 rows"),
+        ("a,b\n1,2\n3,4.5\n", ("a, b",), "it has a, b$"),
+        ('"a, m",b\n1,2\n3,4.5\n', ("c",), "it has 'a, m', b$"),
         (f"b,a\n{NUMBERS}1,low\n", ("a",), "'a' holds 21 different numbers, but 'low' in row 22"),
     ],
 )
@@ -209,12 +213,25 @@ def test_a_few_numbers_and_a_word_are_categories(tmp_path):
     assert made.columns[0].words == ("0", "1", "2", "3+")
 
 
-def test_a_table_of_another_kind_is_refused_with_those_that_can_be_read(tmp_path):
+def test_words_that_repeat_are_categories_however_many_there_are(tmp_path):
+    (tmp_path / "t.csv").write_text("id,b\n" + NAMED + NAMED)
+    made = data.load(str(tmp_path / "t.csv"), target=("b",), validation=0)
+    assert len(made.columns[0].words) == 21
+
+
+def test_a_table_of_another_kind_is_refused_with_those_that_can_be_read(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "t.xlsx").write_bytes(b"PK")
-    with pytest.raises(ValueError, match=r"t\.xlsx is no table .* ends in \.csv or \.tsv or .*\.parquet"):
-        data.load(str(tmp_path / "t.xlsx"), target=("a",))
-    with pytest.raises(FileNotFoundError, match="there is no file"):
-        data.load(str(tmp_path / "none.xlsx"), target=("a",))
+    for name in ("t.xlsx", str(tmp_path / "t.xlsx")):
+        with pytest.raises(ValueError, match=r"t\.xlsx is no table .* one of \.csv, \.tsv, .*\.parquet"):
+            data.load(name, target=("a",))
+    for name in ("none.xlsx", str(tmp_path / "none.xlsx")):
+        with pytest.raises(FileNotFoundError, match="there is no file"):
+            data.load(name, target=("a",))
+
+
+def test_no_dataset_is_taken_for_a_file():
+    assert not [listing.name for listing in data.list_datasets() if data.names_a_file(listing.name)]
 
 
 def test_a_file_that_is_not_there_or_not_text(tmp_path):

@@ -24,7 +24,7 @@ def az() -> Any:
                 module = importlib.import_module(name)
             except ImportError:
                 continue
-            parts = ("summary", "loo", "plot_energy", "plot_trace")
+            parts = ("summary", "loo", "plot_energy", "plot_trace", "loo_pit")
             found |= {part: getattr(module, part) for part in parts if hasattr(module, part)}
     return SimpleNamespace(**found)
 
@@ -99,3 +99,16 @@ def test_a_run_whose_data_are_not_known_has_draws_still(tiny, tmp_path):
         run.to_arviz()
     tree = run.to_arviz(log_likelihood=False, posterior_predictive=False)
     assert "output.bias" in tree["posterior"].data_vars
+
+
+def test_a_target_of_one_number_has_the_axes_of_its_log_likelihood(az):
+    data = sb.data.from_arrays(np.arange(12.0), np.sin(np.arange(12.0)), validation=0)
+    network, law = sb.networks.mlp(hidden=(), outputs=1), sb.likelihoods.Gaussian(0.5)
+    posterior = sb.Posterior(network, law, sb.priors.Normal(), data.train)
+    exported = sb.open(sb.run(HMC, posterior)).to_arviz(x=data.test.x)
+    draws = values(exported, "log_likelihood", "y").shape
+    assert values(exported, "posterior_predictive", "y").shape == draws
+    assert values(exported, "observed_data", "y").shape == draws[2:] == (len(data.train),)
+    assert values(exported, "predictions", "y").shape == (*draws[:2], len(data.test))
+    if hasattr(az, "loo_pit"):
+        assert np.shape(az.loo_pit(exported, y="y")) == draws[2:]

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from symbayes.evaluate import FORMATS, METRICS, Metric
+from symbayes.evaluate.metric import written
 from symbayes.evaluate.metrics import chosen, find
 
 from .oracles import CASES, ORACLES
@@ -85,6 +86,24 @@ def test_rows_are_chosen_by_name_or_by_what_is_given() -> None:
     assert names("classes", None, ["targets"], True)[:3] == ["accuracy", "mean-IoU", "NLL"]
     with pytest.raises(ValueError, match="AUROC needs out-of-distribution inputs"):
         chosen("classes", ["auroc"], ["targets"])
+
+
+@pytest.mark.parametrize(
+    ("number", "form", "words"),
+    [
+        (29_824.3, ".4g", "29,820"),
+        (-7574, ".4g", "-7,574"),
+        (1234.56, ".3g", "1,230"),
+        (999.95, ".4g", "1,000"),
+        (12.345, ".4g", "12.35"),
+        (1.5e-7, ".4g", "1.5e-07"),
+        (2e13, ".4g", "2e+13"),
+        (12_345, ",", "12,345"),
+        (0.5, ".1%", "50.0%"),
+    ],
+)
+def test_large_numbers_are_written_without_an_exponent(number: float, form: str, words: str) -> None:
+    assert written(number, form) == words
 
 
 def test_a_single_draw_has_no_mutual_information() -> None:

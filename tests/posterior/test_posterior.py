@@ -267,6 +267,14 @@ def _with_bad_inputs(*rows: int) -> sb.data.Examples:
         ({"train": _examples(y=np.full(6, 3, np.int32))}, "labels run from .* to 3, .* outputs for 0 to 2"),
         ({"validation": _examples(y=np.full(6, -1, np.int32))}, "labels run from -1 to "),
         ({"validation": _examples(x=np.zeros((6, 5), np.float32))}, r"of shape \(4,\).* of shape \(5,\)"),
+        (
+            {
+                "network": sb.networks.from_functions(
+                    lambda key, x: {"w": jnp.ones((7, 3))}, lambda p, x: x @ p["w"]
+                )
+            },
+            r"cannot be computed for inputs of shape \(1, 4\), one example: dot_general requires",
+        ),
         ({"likelihood": sb.likelihoods.Gaussian()}, r"targets have shape \(n, 3\) and are real, not int32"),
     ],
 )

@@ -38,6 +38,16 @@ def expected(draws: sb.Draws, x: np.ndarray) -> np.ndarray:
     return scipy.special.softmax(hidden @ w["output/kernel"] + w["output/bias"][..., None, :], axis=-1)
 
 
+def test_inputs_of_another_form_are_told_by_their_shape(tiny: sb.Posterior, draws: sb.Draws, x: Any) -> None:
+    with pytest.raises(ValueError, match=r"cannot be computed for inputs of shape \(1, 7\), one example"):
+        tiny.predict(draws, x.reshape(INPUTS, -1)[:, :7])
+
+
+def test_variables_of_another_network_are_told_as_such(tiny: sb.Posterior, x: Any) -> None:
+    with pytest.raises(ValueError, match="variables of another network"):
+        tiny.predict({"params": {"w": np.ones((3, 3), np.float32)}, "stats": {}}, x)
+
+
 @pytest.mark.parametrize(
     ("inputs", "at_once"),
     [(4096, 16), (5, 16), (13, 4), (5, 3), (1, 1)],

@@ -46,6 +46,13 @@ def _curve(rng: np.random.Generator, bins: int = 15):
     return np.where(count > 0, confidence, np.nan), accuracy, count
 
 
+def _prices(rng: np.random.Generator, count: int = 40) -> figures.Predicted:
+    """Targets with many digits before the point."""
+    true, half = rng.uniform(180_000, 880_000, count), rng.uniform(2e4, 6e4, count)
+    mean = true + half * rng.normal(size=count)
+    return figures.Predicted(true, mean, mean - half, mean + half)
+
+
 @pytest.fixture(scope="session")
 def draw_all() -> Callable[[int], list[Figure]]:
     """Draws every figure, from the seed of its numbers."""
@@ -83,6 +90,9 @@ def _draw_all(seed: int) -> list[Figure]:
             "Some.",
             ("half of HMC", 0.05),
         ),
+        figures.predicted_against_true({"HMC": _prices(rng), "SGD": _prices(rng)}, 0.9, "price, EUR"),
+        figures.sorted_intervals("HMC", _prices(rng), 0.9, "price, EUR"),
+        figures.pit_histogram({"HMC": rng.random(50), "SGD": rng.random(50)}),
         figures.coverage_curves({"HMC": rng.random(50), "SGD": rng.random(50)}),
         figures.picture_grid(
             {"true": rng.random((3, 8, 4, 1)), "sd": rng.random((3, 8, 4))}, ("sd",), "Pictures", "Some."

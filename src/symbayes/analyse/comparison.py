@@ -16,6 +16,7 @@ from rich.table import Table as TerminalTable
 from symbayes.analyse import tables
 from symbayes.brief import html_table
 from symbayes.evaluate import Metric
+from symbayes.evaluate.metric import written
 from symbayes.specs import Record
 
 CEILING = "one half of the reference's draws against the other"
@@ -66,9 +67,9 @@ class Comparison:
         """The text of a cell: the number, its margin, and a mark for the best."""
         if metric.name not in self.rows[run]:
             return "–"
-        words, margin = format(self.rows[run][metric.name], metric.format), self.margin(run, metric.name)
+        words, margin = written(self.rows[run][metric.name], metric.format), self.margin(run, metric.name)
         if margins and margin is not None:
-            words += f" ±{format(margin, metric.format).rstrip('%')}"
+            words += f" ±{written(margin, metric.format).rstrip('%')}"
         return words + mark if run in self.best.get(metric.name, ()) else words
 
     @property

@@ -14,6 +14,7 @@ import numpy as np
 from symbayes.analyse.compare import Comparison
 from symbayes.brief import briefly
 from symbayes.evaluate import Metric
+from symbayes.evaluate.metric import written
 from symbayes.specs import Record, require
 
 
@@ -50,7 +51,7 @@ class SplitScores:
         for metric in self.metrics:
             values = self.values[metric.name]
             numbers = self.mean(metric.name), self.standard_error(metric.name)
-            words = ["–" if np.isnan(number) else format(number, metric.format) for number in numbers]
+            words = ["–" if np.isnan(number) else written(number, metric.format) for number in numbers]
             ends = f"{values.min():{metric.format}} to {values.max():{metric.format}}"
             made.append((metric.name, *words, ends))
         return made

@@ -97,8 +97,9 @@ class Barrier:
     json: Json = None
 
     def __call__(self) -> None:
-        for option, path in (("--merged", self.merged), ("--out", self.out)):
-            require_file(option, path)
+        require_file("--out", self.out)
+        if self.merged is not None:
+            networks.checkpoints.require_writable(self.merged)
         output = Output(self.json)
         trained, dataset = self.architecture.load(self.files)
         with Console(stderr=True).status("aligning"):
@@ -136,6 +137,8 @@ def align_checkpoints(
     require(len(paths) > 1, "give at least two checkpoints: the others are aligned to the first")
     require(out is None or len(paths) == 2, "--out names one file, for the second of two checkpoints")
     outs = [out or path.with_name(f"{path.stem}-aligned.safetensors") for path in paths[1:]]
+    for target in outs:
+        networks.checkpoints.require_writable(target)
     trained, dataset = architecture.load(paths)
     found = align_pair(trained, criterion(by, scale, trained, dataset), restarts, seed)
     swaps = symmetry.transpositions(found.elements)

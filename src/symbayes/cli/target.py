@@ -128,9 +128,10 @@ class Target:
     def _likelihood(self, dataset: data.Dataset) -> tuple[Likelihood, dict[str, Any]]:
         """The likelihood, and the sizes of the network that it needs."""
         if dataset.classes is not None:
+            hint = ": --task regression takes its target as numbers" if data.names_a_file(self.data) else ""
             require(
                 self.likelihood is None and self.noise is None,
-                f"--likelihood and --noise are for regression, and {dataset.name} has classes",
+                f"--likelihood and --noise are for regression, and {dataset.short_name} has classes{hint}",
             )
             return likelihoods.Categorical(), dataset.sizes
         if self.likelihood == "heteroscedastic":

@@ -6,7 +6,7 @@ where the row has that word and zero where not.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,7 +33,15 @@ class Column:
 
     @classmethod
     def of(cls, name: str, values: np.ndarray) -> Column:
-        return cls(name) if values.dtype.kind == "f" else cls(name, tuple(sorted(set(values.tolist()))))
+        if values.dtype.kind == "f":
+            return cls(name)
+        words = tuple(sorted(set(values.tolist())))
+        require(
+            len(words) <= max(FEW, len(values) // 2),
+            f"the column {name!r} holds {len(words)} different words in {len(values)} rows, as names and "
+            "dates do, and each would be an input of its own: leave it out, or make it numbers",
+        )
+        return cls(name, words)
 
     @property
     def inputs(self) -> int:
@@ -185,9 +193,15 @@ def encoded(rows: Table, columns: tuple[Column, ...]) -> np.ndarray:
     require(len(columns) > 0, "the training data had no names: give an array of inputs instead of a table")
     for wanted in columns:
         hint = did_you_mean(wanted.name, rows)
-        there = ", ".join(rows)
-        require(wanted.name in rows, f"the table has no column {wanted.name!r}{hint}: it has {there}")
+        require(wanted.name in rows, f"the table has no column {wanted.name!r}{hint}: it has {listed(rows)}")
     return np.concatenate([wanted.encoded(rows[wanted.name]) for wanted in columns], axis=1)
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names of columns in a message: not too many, and quoted where one would read as two."""
+    known = [repr(name) if "," in name else name for name in names]
+    rest = f" and {len(known) - FEW} more" if len(known) > FEW else ""
+    return ", ".join(known[:FEW]) + rest
 
 
 def standardisation(x: np.ndarray, columns: tuple[Column, ...] = ()) -> Scaling:

@@ -15,7 +15,7 @@ from urllib.parse import quote, unquote
 
 import numpy as np
 
-from symbayes.data.columns import table
+from symbayes.data.columns import listed, table
 from symbayes.data.examples import Dataset
 from symbayes.data.formats.columns import READERS, reader
 from symbayes.data.own import Task, from_arrays
@@ -27,7 +27,7 @@ OPTIONS = ("target", "task", "test", "validation", "split", "examples", "test_ex
 def names_a_file(name: str) -> bool:
     """Whether a dataset's name is that of a file, readable or not."""
     path = name.partition(":")[0]
-    return reader(path) is not None or "/" in path or Path(path).is_file()
+    return bool(Path(path).suffix) or "/" in path or Path(path).is_file()
 
 
 def file_name(path: str | Path, **options: Any) -> str:
@@ -93,7 +93,7 @@ def load_file(name: str, **options: Any) -> Dataset:
 def read_columns(path: Path) -> dict[str, np.ndarray]:
     """All arrays of a file, by name."""
     read = reader(path)
-    require(read is not None, f"{path} is no table that can be read: its name ends in {' or '.join(READERS)}")
+    require(read is not None, f"{path} is no table that can be read: save it as one of {', '.join(READERS)}")
     assert read is not None
     return read(path)
 
@@ -103,12 +103,12 @@ def inputs_and_targets(path: Path, target: Sequence[str]) -> tuple[Any, Any, tup
     columns = read_columns(path)
     if not target and {"x", "y"} <= set(columns):
         return columns["x"], columns["y"], ()
-    require(len(target) > 0, f"name the column of {path} to predict with --target, of {', '.join(columns)}")
+    require(len(target) > 0, f"name the column of {path} to predict with --target, of {listed(columns)}")
     for wanted in target:
         hint = did_you_mean(wanted, columns)
-        require(wanted in columns, f"{path} has no column {wanted!r}{hint}: it has {', '.join(columns)}")
+        require(wanted in columns, f"{path} has no column {wanted!r}{hint}: it has {listed(columns)}")
     others = {name: values for name, values in columns.items() if name not in target}
-    require(len(others) > 0, f"{path} has no column beside {', '.join(target)} to predict from")
+    require(len(others) > 0, f"{path} has no column beside {listed(target)} to predict from")
     if "x" in others and np.ndim(others["x"]) > 1:
         return others["x"], _stacked(columns, target), tuple(target)
     return table(others), _stacked(columns, target), tuple(target)

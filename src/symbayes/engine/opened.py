@@ -175,15 +175,20 @@ class Opened:
         groups: dict[str, np.ndarray] = {}
         if log_likelihood or posterior_predictive:
             train = jax.tree.map(np.asarray, self.posterior.train)
-            groups["observed_data"] = train.y
+            groups["observed_data"] = _of_one_output(train.y, 1)
             if log_likelihood:
                 found = log_likelihoods(self.network, self.likelihood, self.draws, train)
                 groups["log_likelihood"] = found
             if posterior_predictive:
-                groups["posterior_predictive"] = self.predict(train.x).sample_each(seed)
+                groups["posterior_predictive"] = _of_one_output(self.predict(train.x).sample_each(seed), 3)
         if x is not None:
-            groups["predictions"] = self.predict(x).sample_each(seed + 1)
+            groups["predictions"] = _of_one_output(self.predict(x).sample_each(seed + 1), 3)
         return to_arviz(self.draws, groups)
+
+
+def _of_one_output(targets: np.ndarray, axes: int) -> np.ndarray:
+    """Targets without their last axis where it has one output only: with the axes of their log likelihood."""
+    return targets[..., 0] if targets.ndim > axes and targets.shape[-1] == 1 else targets
 
 
 @functools.partial(jax.jit, static_argnums=0, compiler_options=COMPILED_AT_ONCE)

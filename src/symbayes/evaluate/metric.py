@@ -35,6 +35,12 @@ DRAWS_FIRST = ("each", *NORMALS)
 """Attributes of predictives whose first axis is over draws and whose second over examples."""
 
 
+def written(number: float | int | np.number, form: str) -> str:
+    """A number in a metric's format; from a thousand on with separators, and not with an exponent."""
+    text = format(number, form)
+    return f"{float(text):,.0f}" if form.endswith("g") and 1e3 <= abs(float(text)) < 1e12 else text
+
+
 @dataclass(frozen=True)
 class Argument:
     """An argument of a metric's function: an array, and which of its axes is over which examples."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from symbayes.data import Examples
 from symbayes.networks import Network
+from symbayes.posterior.forwards import outputs_for
 from symbayes.posterior.likelihoods import Likelihood
 from symbayes.specs import require, require_kind
 
@@ -31,7 +32,7 @@ def require_examples(network: Network, likelihood: Likelihood, examples: Example
             f"the {what} hold NaN or infinity in {bad.sum()} of {len(x)} inputs, "
             f"first in number {int(bad.argmax())}: remove or repair them",
         )
-    outputs = jax.eval_shape(lambda key, x: network.apply(network.init(key, x), x), jax.random.key(0), x[:1])
+    outputs = outputs_for(lambda key, x: network.apply(network.init(key, x), x), jax.random.key(0), x)
     require(
         outputs.ndim >= 2 and outputs.shape[0] == 1,
         "a network's outputs have shape (examples, outputs), with positions between if there are any, "

@@ -10,6 +10,7 @@ linearization; MacKay (1992), The evidence framework applied to classification n
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -117,3 +118,18 @@ def output_moments(network: Network, law: Distribution, x: Any) -> tuple[jax.Arr
     outputs = jax.eval_shape(function, varying, x[0]).size
     at_once = max(1, min(len(x), JACOBIANS // (trees.size(varying) * outputs)))
     return jax.lax.map(moments, x, batch_size=at_once)
+
+
+def outputs_for(apply: Callable[[Any, jax.Array], jax.Array], first: Any, x: Any) -> jax.ShapeDtypeStruct:
+    """The form of what a network gives for one of the inputs; those of another form than it takes are
+    refused.
+
+    `first` is the other argument of `apply`: variables, or a key to make some.
+    """
+    try:
+        return jax.eval_shape(apply, first, x[:1])
+    except (TypeError, ValueError) as error:
+        reason = str(error).partition("\n")[0].rstrip(".")
+        raise ValueError(
+            f"the network cannot be computed for inputs of shape {(1, *x.shape[1:])}, one example: {reason}"
+        ) from error

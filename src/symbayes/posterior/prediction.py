@@ -38,7 +38,12 @@ def predictions(network: Network, likelihood: Likelihood, draws: Any, x: Any) ->
         draws = Draws.from_variables(jax.tree.map(lambda leaf: np.asarray(leaf)[None, None], draws))
     require(bool(draws.segments), "there are no draws to predict with: the run kept none")
     blocks = draws.blocks(DRAWS_AT_ONCE)
-    return np.concatenate([_of_block(network, likelihood, block, x) for block in blocks], axis=1)
+    try:
+        return np.concatenate([_of_block(network, likelihood, block, x) for block in blocks], axis=1)
+    except (TypeError, ValueError):
+        one = trees.index(next(iter(draws.blocks(1))).variables, (0, 0))
+        forwards.outputs_for(network.apply, one, x)  # if it is the inputs, this says so
+        raise
 
 
 def _of_block(network: Network, likelihood: Likelihood, block: Draws, x: np.ndarray) -> np.ndarray:

@@ -15,6 +15,7 @@ import numpy as np
 from markupsafe import Markup
 
 from symbayes.draws import files
+from symbayes.evaluate.metric import written
 from symbayes.report.contents import Cell, Figure, Section, Table
 from symbayes.report.inline import inline
 
@@ -178,7 +179,7 @@ def _is_missing(value: Cell) -> bool:
 
 
 def _text(value: Cell, spec: str | None) -> str:
-    if _is_missing(value):
+    if value is None or _is_missing(value):
         return "–"
     if isinstance(value, str):
         return value
@@ -186,7 +187,7 @@ def _text(value: Cell, spec: str | None) -> str:
         return "yes" if value else "no"
     if spec is None:
         spec = "," if isinstance(value, int | np.integer) else ".4g"
-    return format(value, spec)
+    return written(value, spec)
 
 
 def _number(value: Cell) -> str | None:

@@ -18,9 +18,14 @@ from symbayes.specs import installed_versions
 def provenance(runs: Mapping[str, Opened]) -> dict[str, str]:
     """The command, versions, hardware, time and folders that made a page."""
     return {
-        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "command": shlex.join([_program(Path(sys.argv[0])), *sys.argv[1:]]),
         "versions": ", ".join(f"{name} {number}" for name, number in installed_versions().items()),
         "hardware": f"{jax.device_count()} x {jax.devices()[0].device_kind}, {platform.machine()}",
         "made": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
         **{f"run {name}": str(run.path) for name, run in runs.items() if run.path},
     }
+
+
+def _program(path: Path) -> str:
+    """How the program is called: ``python -m symbayes.cli`` is the command too."""
+    return "symbayes" if path.name == "__main__.py" and path.parent.name == "cli" else path.name

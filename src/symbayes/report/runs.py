@@ -175,7 +175,7 @@ class Report:
         for name, run in self.runs.items():
             weights = sum(int(np.prod(shape)) for shape in run.draws.shapes.values())
             numbers = ", ".join(
-                f"{metric.name} {format(self.comparison.rows[name][metric.name], metric.format)}"
+                f"{metric.name} {self.comparison.text(name, metric, margins=False, mark='')}"
                 for metric in self.comparison.told[:NUMBERS]
                 if metric.name in self.comparison.rows[name]
             )

@@ -12,6 +12,7 @@ from symbayes.analyse.compactness import Compactness, Row
 from symbayes.analyse.findings import Findings
 from symbayes.analyse.pruning import Curve
 from symbayes.evaluate import FORMATS
+from symbayes.evaluate.metric import written
 from symbayes.report import figures
 from symbayes.report.contents import Cell, Figure, Section, Table
 
@@ -91,9 +92,10 @@ def _effect(found: Findings) -> str:
             "The network whose weights are the mean over draws has a test accuracy of "
             f"{raw['accuracy']:.1%} for raw draws and of {aligned['accuracy']:.1%} for aligned draws."
         )
+    before, after = (written(scores["RMSE"], ".4g") for scores in (raw, aligned))
     return (
         "The network whose weights are the mean over draws has a test RMSE of "
-        f"{raw['RMSE']:.4g} for raw draws and of {aligned['RMSE']:.4g} for aligned draws."
+        f"{before} for raw draws and of {after} for aligned draws."
     )
 
 

@@ -6,6 +6,7 @@ import math
 
 from rich.table import Table as TerminalTable
 
+from symbayes.evaluate.metric import written
 from symbayes.report.contents import Cell, Table
 
 MISSING = "–"
@@ -26,4 +27,4 @@ def terminal_table(table: Table) -> TerminalTable:
 def _written(cell: Cell, form: str) -> str:
     if cell is None or (isinstance(cell, float) and math.isnan(cell)):
         return MISSING
-    return cell if isinstance(cell, str) else format(cell, form)
+    return cell if isinstance(cell, str) else written(cell, form)

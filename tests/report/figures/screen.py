@@ -78,6 +78,13 @@ class Box:
     right: float
     bottom: float
 
+    def follows(self, other: Box) -> float:
+        """How far from the end of one to the beginning of the other, in a line; infinite in two lines."""
+        shared = min(self.bottom, other.bottom) - max(self.top, other.top)
+        if shared < 0.5 * min(self.bottom - self.top, other.bottom - other.top):
+            return float("inf")
+        return max(self.left, other.left) - min(self.right, other.right)
+
     def overlap(self, other: Box) -> float:
         """How deep two boxes lie in one another; negative where they are apart."""
         across = min(self.right, other.right) - max(self.left, other.left)
@@ -114,6 +121,7 @@ def check_texts(tab, smallest: float) -> None:
     straight = [text for text in in_figures if text.angle % 90 == 0]
     for one, other in itertools.combinations(straight, 2):
         assert one.owner != other.owner or one.overlap(other) <= 1, (one, other)
+        assert one.owner != other.owner or one.follows(other) >= 2, (one, other)
     for one, other in itertools.combinations(on_page, 2):
         # A line's box is as high as its font allows, which is a little more than its letters.
         assert one.owner == other.owner or one.overlap(other) <= 2, (one, other)

@@ -17,6 +17,8 @@ from symbayes.networks.equinox import EquinoxNetwork, deserialised
 from symbayes.networks.network import Network, Variables
 from symbayes.networks.traced import traced
 
+WRITTEN = (".safetensors", ".npz")
+
 
 def load(
     path: str | Path, network: Network, example: Any, *, names: Mapping[str, str] | None = None
@@ -65,9 +67,7 @@ def export(
     ``model.load_state_dict(safetensors.torch.load_file(path))``.
     """
     path, flat = Path(path), {name: np.asarray(leaf) for name, leaf in trees.flatten(variables).items()}
-    if path.suffix not in (".safetensors", ".npz"):
-        raise CheckpointError(f"checkpoints are written as .safetensors or .npz, not {path.name}")
-    files.require_new(path)
+    require_writable(path)
     if like is not None:
         if network is None or example is None:
             raise TypeError("to write like a checkpoint, give the network and inputs too")
@@ -79,6 +79,13 @@ def export(
     else:
         files.write_bytes(path, *files.pack(flat))
     return path
+
+
+def require_writable(path: str | Path) -> None:
+    """Refuse a path where `export` writes nothing: another format, or a file that exists."""
+    if Path(path).suffix not in WRITTEN:
+        raise CheckpointError(f"checkpoints are written as {' or '.join(WRITTEN)}, not {Path(path).name}")
+    files.require_new(Path(path))
 
 
 def _in_form_of(

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from symbayes import evaluate
+from symbayes.brief import briefly
 from symbayes.posterior.likelihoods.likelihood import over_positions, require_finite, shape_words
 from symbayes.posterior.likelihoods.normal import GaussianPredictive, log_normal
 from symbayes.posterior.likelihoods.scaled import Marginals
@@ -17,6 +18,7 @@ from symbayes.specs import require, require_positive
 from symbayes.trees import Scalar
 
 
+@briefly
 @pytree
 @dataclass(frozen=True)
 class Gaussian:

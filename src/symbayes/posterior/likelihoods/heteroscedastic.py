@@ -8,12 +8,14 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 
+from symbayes.brief import briefly
 from symbayes.posterior.likelihoods.scaled import MeansAndScales
 from symbayes.pytrees import pytree
 from symbayes.specs import require_positive
 from symbayes.trees import Scalar
 
 
+@briefly
 @pytree
 @dataclass(frozen=True)
 class HeteroscedasticGaussian(MeansAndScales):

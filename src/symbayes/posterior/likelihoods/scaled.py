@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from symbayes import evaluate
+from symbayes.brief import briefly
 from symbayes.posterior.likelihoods.likelihood import over_positions, require_finite, shape_words
 from symbayes.posterior.likelihoods.normal import GaussianPredictive, log_normal
 from symbayes.pytrees import pytree
@@ -78,6 +79,7 @@ class MeansAndScales(abc.ABC):
         return Marginals(self)
 
 
+@briefly
 @pytree
 @dataclass(frozen=True)
 class Marginals(MeansAndScales):

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from symbayes import trees
+from symbayes.brief import briefly
 from symbayes.pytrees import pytree
 from symbayes.specs import require, require_positive
 from symbayes.trees import Scalar, Tree
@@ -28,6 +29,7 @@ VALUES_AT_ONCE = 2**24
 """Numbers in the patches that are unfolded at once."""
 
 
+@briefly
 @pytree
 @dataclass(frozen=True)
 class EmpiricalCovariance:

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
+from symbayes.brief import briefly
 from symbayes.posterior.priors.prior import Independent
 from symbayes.pytrees import pytree
 from symbayes.specs import require_positive
 from symbayes.trees import Scalar
 
 
+@briefly
 @pytree
 @dataclass(frozen=True)
 class Normal(Independent):

@@ -12,12 +12,14 @@ import jax.numpy as jnp
 from numpy.typing import ArrayLike
 
 from symbayes import trees
+from symbayes.brief import briefly
 from symbayes.posterior.priors.normal import Normal
 from symbayes.posterior.priors.prior import Prior
 from symbayes.specs import require
 from symbayes.trees import Tree
 
 
+@briefly
 @jax.tree_util.register_pytree_with_keys_class
 @dataclass(frozen=True)
 class PerLayer:

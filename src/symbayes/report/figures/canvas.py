@@ -87,6 +87,9 @@ def pen(index: int) -> Pen:
     return Pen(*(choice[index % len(choice)] for choice in (_COLOURS, _DASHES, _MARKERS)))
 
 
+_SIZES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
+
+
 @contextmanager
 def sheet(height: float) -> Iterator[Figure]:
     """An empty drawing of the common width, in the common style; call `to_svg` before leaving."""
@@ -153,6 +156,12 @@ def log_counts(axes: Axes) -> None:
     axes.set_ylim(bottom=0.7)
     axes.yaxis.set_major_formatter("{x:,.0f}")
     axes.yaxis.set_minor_formatter("")
+
+
+def short(value: float, least: float = 1e3) -> str:
+    """1,000 as 1k and 2,500,000 as 2.5M; numbers below `least` as they are."""
+    size, unit = next((pair for pair in _SIZES if abs(value) >= max(least, pair[0])), (1, ""))
+    return f"{value / size:.10g}{unit}".replace("-", "\N{MINUS SIGN}")
 
 
 def shown(name: str, limit: int = 44) -> str:

@@ -14,7 +14,7 @@ from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, LogLo
 
 from symbayes.analyse.spread import moving
 from symbayes.report.contents import Figure
-from symbayes.report.figures.canvas import blank, finite, left_out, legend, pen, sheet, to_svg
+from symbayes.report.figures.canvas import blank, finite, left_out, legend, pen, sheet, short, to_svg
 from symbayes.report.words import listed
 
 Numbers = int | float | np.integer | np.floating | Real[np.ndarray, " _point"]
@@ -202,7 +202,7 @@ def _panel(axes: Axes, series: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> d
     axes.margins(0.08)
     low, high = axes.get_xlim()
     _plain_ticks(axes.xaxis, low, high)
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _short(value)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
     return handles
 
 
@@ -220,11 +220,3 @@ def _ticks_of_shares(axes: Axes, written: Callable[[float], str], smallest: str)
         FixedFormatter([smallest if tick == _SMALLEST else written(tick) for tick in ticks])
     )
     axes.yaxis.set_minor_locator(NullLocator())
-
-
-def _short(value: float) -> str:
-    """1,000 as 1k and 2,500,000 as 2.5M."""
-    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if value >= size:
-            return f"{value / size:g}{unit}"
-    return f"{value:g}"

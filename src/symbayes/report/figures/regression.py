@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Real
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from symbayes.report.contents import Figure
 from symbayes.report.figures.canvas import (
@@ -20,6 +22,7 @@ from symbayes.report.figures.canvas import (
     legend,
     pen,
     sheet,
+    short,
     to_svg,
 )
 from symbayes.report.words import listed
@@ -108,6 +111,13 @@ def draw_pit(axes: Axes, values: np.ndarray, index: int = 0) -> Line2D:
     return axes.plot([], [], color=ink.color, linestyle=ink.linestyle)[0]
 
 
+def _short_numbers(*axes: Axis) -> None:
+    """Few numbers on an axis, and short ones: targets may be of any size."""
+    for axis in axes:
+        axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: short(value, 1e4)))
+
+
 def predicted_against_true(series: Mapping[str, Predicted], level: float, unit: str = "") -> Figure:
     """Predicted means with their intervals against true values, per method."""
     with sheet(3.8) as drawing:
@@ -121,6 +131,7 @@ def predicted_against_true(series: Mapping[str, Predicted], level: float, unit: 
         if not handles:
             blank(axes)
         axes.set(xlabel=f"true {unit}".strip(), ylabel=f"predicted {unit}".strip())
+        _short_numbers(axes.xaxis, axes.yaxis)
         legend(drawing, handles, names)
         svg = to_svg(drawing)
     caption = (
@@ -142,6 +153,7 @@ def sorted_intervals(name: str, points: Predicted, level: float, unit: str = "")
         else:
             blank(axes)
         axes.set(ylabel=unit or "target")
+        _short_numbers(axes.yaxis)
         svg = to_svg(drawing)
     shown = "" if len(kept.true) <= BARS else f" {BARS} of {len(kept.true):,} examples are shown."
     caption = (

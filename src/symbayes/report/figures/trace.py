@@ -9,6 +9,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
+from symbayes.evaluate.metric import written
 from symbayes.report.contents import Figure
 from symbayes.report.figures.canvas import SHADE, SOFT, blank, left_out, legend, pen, sheet, to_svg
 
@@ -120,7 +121,7 @@ def _caption(energy: np.ndarray, acceptance: np.ndarray | None, outside: float |
     if acceptance is not None and np.isfinite(acceptance).any():
         text += f" On average {100 * np.nanmean(acceptance):.1f}% of the proposals were accepted."
     if outside is not None:
-        text += f" Burn-in begins above the frame, at energies up to {outside:,.4g} nats."
+        text += f" Burn-in begins above the frame, at energies up to {written(outside, '.4g')} nats."
     return text + left_out(dropped)
 
 

@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any, TypeVar
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from symbayes.engine.method import Method, method
@@ -20,13 +21,35 @@ T = TypeVar("T", bound=Train)
 
 REMEDY = "use a smaller learning_rate, and inputs of the order of one"
 
+ADAPTIVE, PLAIN = 1e-3, 0.05
+"""Learning rates of optimisers that rescale gradients, and of those that do not."""
+
+
+def usual_rate(posterior: Posterior, optimizer: Optimizer) -> float:
+    """The learning rate where none is given.
+
+    Plain gradients are as large as the likelihood is steep, so a regression with little noise needs a smaller
+    rate.  The measure is the trace of its second derivative in the outputs, where these are zero; it is below
+    one in the classification of examples.
+    """
+    if optimizer in ("adam", "adamw"):
+        return ADAPTIVE
+    form = jax.eval_shape(
+        lambda key, x: posterior.network.apply(posterior.init(key), x),
+        jax.random.key(0),
+        posterior.chunks.x[0, :1],
+    )
+    root = jax.jit(lambda likelihood: likelihood.curvature_root(jnp.zeros(form.shape)))(posterior.likelihood)
+    return float(f"{PLAIN / max(1.0, float(np.sum(np.square(root)))):.3g}")
+
 
 @method
 class Training(Method):
     """Base of methods that train networks.
 
     Attributes:
-        learning_rate: learning rate of the optimiser, for the mean loss per example.
+        learning_rate: learning rate of the optimiser, for the mean loss per example; by default 1e-3 for adam
+            and adamw, and for sgd and nesterov 0.05, or less where the likelihood is steep.
         epochs: passes over the training data.
         batch: examples in a mini-batch; examples that do not fill the last one are left out, different ones
             in each epoch.
@@ -40,7 +63,7 @@ class Training(Method):
         clip: largest norm of the gradient of all weights; 0 for no limit.
     """
 
-    learning_rate: Positive = 1e-3
+    learning_rate: Positive | None = None
     epochs: Count = 50
     batch: Count = 100
     chains: Count = 5
@@ -55,7 +78,8 @@ class Training(Method):
         require(self.momentum < 1, "momentum is the share of the velocity that a step keeps, below 1")
 
     def resolve(self, posterior: Posterior) -> Training:
-        return dataclasses.replace(self, batch=min(self.batch, posterior.size))
+        rate = self.learning_rate or usual_rate(posterior, self.optimizer)
+        return dataclasses.replace(self, learning_rate=rate, batch=min(self.batch, posterior.size))
 
     def training(self, posterior: Posterior, kind: type[T] = Train, **changes: Any) -> T:
         """A phase of training, by default without draws; `changes` override its settings."""
@@ -72,15 +96,16 @@ class Training(Method):
         }
         return kind(**(settings | changes))
 
-    def rate(self, **changes: Any) -> Rate:
-        """The learning rate of every step; `changes` override its settings."""
+    def rate(self, share: float = 1.0, **changes: Any) -> Rate:
+        """The learning rate of every step, a share of the one that was given; `changes` override its other
+        settings."""
+        assert self.learning_rate is not None, "resolve the method first"
         settings: dict[str, Any] = {
-            "peak": self.learning_rate,
             "schedule": self.schedule,
             "span": max(1, self.epochs),
             "warmup": self.warmup,
         }
-        return Rate.of(**(settings | changes))
+        return Rate.of(share * self.learning_rate, **(settings | changes))
 
 
 @method

@@ -28,7 +28,7 @@ from symbayes import trees
 from symbayes.engine.method import method
 from symbayes.engine.phase import Phase
 from symbayes.methods.phases import Members, Together
-from symbayes.methods.phases.sharing import Family, repeated
+from symbayes.methods.phases.sharing import Family, along, repeated
 from symbayes.methods.training import REMEDY, Training
 from symbayes.networks.traced import kernel_axes
 from symbayes.posterior import Posterior
@@ -62,11 +62,6 @@ class RankOne(Family):
             for axis, factor in zip(axes, own["factors"][name], strict=True):
                 flat[name] = flat[name] * along(factor, axis, flat[name].ndim)
         return trees.like(shared, flat)
-
-
-def along(vector: jax.Array, axis: int, ndim: int) -> jax.Array:
-    """A vector along one of `ndim` axes."""
-    return vector.reshape([-1 if place == axis else 1 for place in range(ndim)])
 
 
 @method

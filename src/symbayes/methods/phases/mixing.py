@@ -91,10 +91,10 @@ class Mixing(Together):
         )
         log_prior, by_prior = jax.value_and_grad(lambda moving: self._log_prior(posterior, *moving))(moving)
         unit = -posterior.temperature / posterior.size
-        gradient = jax.tree.map(lambda g: unit * g, by_data)
-        decay = jax.tree.map(lambda g: unit * posterior.prior_weight * g, by_prior)
-        if self.by.optimizer != "adamw":
-            gradient, decay = jax.tree.map(jnp.add, gradient, decay), None
+        gradient, decay = self.by.taken(
+            jax.tree.map(lambda g: unit * g, by_data),
+            jax.tree.map(lambda g: unit * posterior.prior_weight * g, by_prior),
+        )
         (params, own), memory = self.by.moved(posterior, moving, gradient, decay, flight.memory, tick)
         loss = flight.loss + unit * (log_likelihood + posterior.prior_weight * log_prior)
         variables = {"params": params, "stats": stats}

@@ -115,6 +115,12 @@ class Train(Phase):
         rate = self.rate.at(tick.unit, tick.step, self.steps(posterior, None))
         return jax.tree.map(lambda w, d: w - rate * d, params, direction), memory
 
+    def taken(self, by_data: Any, by_prior: Any) -> tuple[Any, Any]:
+        """Both parts of the gradient as `moved` takes them: as one, but for adamw."""
+        if self.optimizer == "adamw":
+            return by_data, by_prior
+        return jax.tree.map(jnp.add, by_data, by_prior), None
+
     def loss(self, posterior: Posterior, variables: Any, tick: Tick) -> tuple[jax.Array, Any, Any, Any]:
         """The loss, its gradient, weight decay that is not part of the gradient, and the new statistics."""
         apart = self.optimizer == "adamw"

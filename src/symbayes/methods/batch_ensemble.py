@@ -29,7 +29,7 @@ from symbayes.engine.method import method
 from symbayes.engine.phase import Phase
 from symbayes.methods.phases import Members, Together
 from symbayes.methods.phases.sharing import Family, along, repeated
-from symbayes.methods.training import REMEDY, Training
+from symbayes.methods.training import REMEDY, StoppableTraining
 from symbayes.networks.traced import kernel_axes
 from symbayes.posterior import Posterior
 from symbayes.specs import Amount, Count
@@ -65,7 +65,7 @@ class RankOne(Family):
 
 
 @method
-class BatchEnsemble(Training):
+class BatchEnsemble(StoppableTraining):
     """BatchEnsemble (Wen et al. 2020): members that share kernels up to rank-one factors.
 
     Attributes:
@@ -87,4 +87,4 @@ class BatchEnsemble(Training):
         form = posterior.chunks.x
         family = RankOne(kernel_axes(posterior.network, form.shape[2:], form.dtype))
         together = Together(self.training(posterior), self.spread, members=self.members, family=family)
-        return together, Members(units=self.members, family=family)
+        return self.stoppable(posterior, together), Members(units=self.members, family=family)

@@ -21,7 +21,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from symbayes.engine.method import method
-from symbayes.methods.phases import Train
+from symbayes.engine.phase import Phase
 from symbayes.methods.training import REMEDY, StoppableTraining
 from symbayes.posterior import Posterior
 
@@ -38,5 +38,5 @@ class DeepEnsemble(StoppableTraining):
     remedy: ClassVar[str] = REMEDY
     example: ClassVar[str] = "--epochs 300 --chains 10 --learning-rate 3e-3"
 
-    def phases(self, posterior: Posterior) -> tuple[Train]:
-        return (self.stoppable(posterior, draws=1),)
+    def phases(self, posterior: Posterior) -> tuple[Phase, ...]:
+        return (self.stoppable(posterior, self.training(posterior, draws=1)),)

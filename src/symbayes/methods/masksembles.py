@@ -21,13 +21,13 @@ from symbayes.engine.method import method
 from symbayes.engine.phase import Phase
 from symbayes.methods.phases import Members, Together
 from symbayes.methods.phases.narrow import masked
-from symbayes.methods.training import REMEDY, Training
+from symbayes.methods.training import REMEDY, StoppableTraining
 from symbayes.posterior import Posterior
 from symbayes.specs import Count, Share
 
 
 @method
-class Masksembles(Training):
+class Masksembles(StoppableTraining):
     """Masksembles (Durasov et al. 2021): members that share all weights and use different units.
 
     Attributes:
@@ -48,4 +48,4 @@ class Masksembles(Training):
     def phases(self, posterior: Posterior) -> tuple[Phase, ...]:
         family = masked(posterior, "random", self.members, self.batch, self.share)
         together = Together(self.training(posterior), None, members=self.members, family=family)
-        return together, Members(units=self.members, family=family)
+        return self.stoppable(posterior, together), Members(units=self.members, family=family)

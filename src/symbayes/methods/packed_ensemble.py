@@ -22,13 +22,13 @@ from symbayes.engine.method import method
 from symbayes.engine.phase import Phase
 from symbayes.methods.phases import Members, Together
 from symbayes.methods.phases.narrow import masked
-from symbayes.methods.training import REMEDY, Training
+from symbayes.methods.training import REMEDY, StoppableTraining
 from symbayes.posterior import Posterior
 from symbayes.specs import Count
 
 
 @method
-class PackedEnsemble(Training):
+class PackedEnsemble(StoppableTraining):
     """Packed-Ensembles (Laurent et al. 2023): members that divide the units of one network.
 
     Attributes:
@@ -47,4 +47,4 @@ class PackedEnsemble(Training):
     def phases(self, posterior: Posterior) -> tuple[Phase, ...]:
         family = masked(posterior, "disjoint", self.members, self.batch, None)
         together = Together(self.training(posterior), None, members=self.members, family=family)
-        return together, Members(units=self.members, family=family)
+        return self.stoppable(posterior, together), Members(units=self.members, family=family)

@@ -59,7 +59,7 @@ class SWA(StoppableTraining):
         return self._trained(posterior), self.training(posterior, Averaging, draws=1, **self._taking())
 
     def _trained(self, posterior: Posterior) -> Phase:
-        return self.stoppable(posterior, rate=self.rate(floor=self.plateau))
+        return self.stoppable(posterior, self.training(posterior, rate=self.rate(floor=self.plateau)))
 
     def _taking(self) -> dict[str, Any]:
         """Settings of the phase in which weights are averaged."""

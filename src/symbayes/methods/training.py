@@ -11,13 +11,15 @@ import numpy as np
 
 from symbayes.engine.method import Method, method
 from symbayes.methods.phases.schedules import Rate, Schedule
-from symbayes.methods.phases.stopping import StoppedTraining
+from symbayes.methods.phases.sharing import Together
+from symbayes.methods.phases.stopping import Stopped
 from symbayes.methods.phases.train import Optimizer, Train
 from symbayes.posterior import Posterior
 from symbayes.posterior.numerics import Chunks
 from symbayes.specs import Amount, Count, Natural, Part, Positive, require
 
 T = TypeVar("T", bound=Train)
+P = TypeVar("P", Train, Together)
 
 REMEDY = "use a smaller learning_rate, and inputs of the order of one"
 
@@ -112,11 +114,11 @@ class Training(Method):
 class StoppableTraining(Training):
     """Base of methods whose training can stop early, by the loss on validation data.
 
-    Methods whose draws are checkpoints or averages of the training, or fitted to a bound, cannot stop early.
+    Methods whose draws are checkpoints or cycles of the training, or that fit to a bound, cannot stop early.
 
     Attributes:
-        patience: epochs without a lower loss on validation data after which a member stops; its best weights
-            are kept.  0 trains to the end.
+        patience: epochs without a lower loss on validation data after which a chain stops; what it was at its
+            best is kept.  0 trains to the end.
     """
 
     patience: Natural = 0
@@ -128,13 +130,11 @@ class StoppableTraining(Training):
         )
         return super().resolve(posterior)
 
-    def stoppable(self, posterior: Posterior, **changes: Any) -> Train:
-        """The phase of training, without draws; it stops early if `patience` is set."""
+    def stoppable(self, posterior: Posterior, training: P) -> P | Stopped:
+        """A phase of training, which stops early if `patience` is set."""
         if not self.patience:
-            return self.training(posterior, **changes)
+            return training
         examples = posterior.validation
         assert examples is not None, "resolve the method first"
         chunks = Chunks.cut(np.asarray(examples.x), np.asarray(examples.y), posterior.chunk)
-        validation = jax.tree.map(np.asarray, chunks)
-        watched = {"validation": validation, "patience": self.patience}
-        return self.training(posterior, StoppedTraining, **watched, **changes)
+        return Stopped(training, jax.tree.map(np.asarray, chunks), self.patience)

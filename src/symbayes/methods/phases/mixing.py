@@ -100,6 +100,10 @@ class Mixing(Together):
         variables = {"params": params, "stats": stats}
         return Sharing(variables, own, repeated(stats, self.members), flight.fixed, memory, loss)
 
+    def networks(self, posterior: Posterior, chain: Sharing) -> Any:
+        """Those of members that see the same input have statistics of their own."""
+        return jax.vmap(posterior.with_statistics)(super().networks(posterior, chain))
+
     def _log_prior(self, posterior: Posterior, params: Any, own: Any) -> jax.Array:
         wide = own | {self._ends.first: math.sqrt(self.members) * own[self._ends.first]}
         each = jax.vmap(lambda own: posterior.prior.log_density(self._ends.member(params, own, None)))(wide)

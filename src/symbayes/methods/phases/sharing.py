@@ -33,6 +33,7 @@ from symbayes.methods.phases.energies import measured
 from symbayes.methods.phases.train import Train
 from symbayes.networks import Network
 from symbayes.posterior import Posterior
+from symbayes.posterior.numerics import Chunks
 from symbayes.pytrees import pytree
 from symbayes.trees import Array
 
@@ -116,6 +117,8 @@ class Together(Phase):
     """
 
     shown: ClassVar[tuple[str, ...]] = ("loss",)
+    result: ClassVar[tuple[str, ...]] = ("variables", "own", "stats")
+    """What of a chain is the result of its training."""
 
     by: Train
     amount: Any
@@ -180,6 +183,16 @@ class Together(Phase):
     ) -> tuple[Sharing, dict[str, jax.Array], None]:
         ended = dataclasses.replace(flight, loss=jnp.zeros(()))
         return ended, {"loss": flight.loss / self.steps(posterior, None)}, None
+
+    def networks(self, posterior: Posterior, chain: Sharing) -> Any:
+        """The variables of all members."""
+        params = self.family.weights(chain.variables["params"], chain.own, chain.fixed)
+        return {"params": params, "stats": chain.stats}
+
+    def validation_loss(self, posterior: Posterior, chain: Sharing, examples: Chunks) -> jax.Array:
+        """The mean loss of other examples, over members too."""
+        losses = jax.vmap(lambda variables: posterior.mean_loss(variables, examples))
+        return jnp.mean(losses(self.networks(posterior, chain)))
 
 
 @pytree

@@ -265,7 +265,8 @@ ROWS = (
         )
         for kind, other in (
             (sb.BatchEnsemble, {"spread": 0.1}),
-            (sb.Masksembles, {"share": 0.7}),
+            # Of six units a share that keeps three again: how many is part of the program.
+            (sb.Masksembles, {"share": 0.55}),
             (sb.PackedEnsemble, {}),
             (sb.MIMO, {}),
         )

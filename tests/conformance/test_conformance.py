@@ -116,22 +116,24 @@ def test_is_a_method_and_a_frozen_configuration(row: Row) -> None:
 @every_method
 def test_numbers_are_validated_when_it_is_made(row: Row) -> None:
     """No hyper-parameter may be negative, nor any real one NaN."""
-    for name in (field.name for field in dataclasses.fields(row.method)):
-        value = getattr(row.method, name)
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            for bad in (-1.0, float("nan"), float("inf")) if isinstance(value, float) else (-1,):
-                with pytest.raises(ValueError, match=name) as refused:
-                    dataclasses.replace(row.method, **{name: bad})
-                assert "\n" not in str(refused.value)
+    for made in (row.method, row.other):
+        for name, value in vars(made).items():
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                for bad in (-1.0, float("nan"), float("inf")) if isinstance(value, float) else (-1,):
+                    with pytest.raises(ValueError, match=name) as refused:
+                        dataclasses.replace(made, **{name: bad})
+                    assert "\n" not in str(refused.value)
     with pytest.raises(ValueError, match="chains must be a whole number of at least 1, not 0"):
         dataclasses.replace(row.method, chains=0)
 
 
 @every_method
-def test_documentation_gives_reference_and_every_option(row: Row) -> None:
+def test_documentation_gives_its_use_a_reference_and_every_option(row: Row) -> None:
     kind = type(row.method)
+    page = sys.modules[kind.__module__].__doc__ or ""
+    assert re.search(r"^Use it ", page, re.M), "when to use it, and what it costs"
     assert re.search(r"\([A-Z].* (19|20)\d\d\)", inspect.getdoc(kind) or "")
-    assert re.search(r"References?: .*\((19|20)\d\d\)", sys.modules[kind.__module__].__doc__ or "")
+    assert re.search(r"References?: .*\((19|20)\d\d\)", page)
     for field in dataclasses.fields(kind):
         assert f"    {field.name}: " in (kind.__doc__ or ""), field.name
 

@@ -78,7 +78,8 @@ def test_an_energy_variance_that_is_off_is_told_loudly() -> None:
 
 
 def test_an_ensemble_is_trained_unless_it_is_given(tiny: sb.Posterior, begin: Any) -> None:
-    method = sb.MicrocanonicalEnsemble(epochs=2, batch=32, thin=2, burn_in=10, draws=2, chains=2)
+    given = sb.MicrocanonicalEnsemble(epochs=2, batch=32, thin=2, burn_in=10, draws=2, chains=2)
+    method: Any = given.resolve(tiny)
     assert [phase.units for phase in method.phases(tiny)] == [2, 8, 1, 1, 2]
     assert [phase.units for phase in method.started().phases(tiny)] == [0, 8, 1, 1, 2]
     drawn = sb.run(method, tiny, start=begin, progress=False)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import symbayes as sb
 from symbayes.methods.phases.schedules import Rate, Schedule
 
 PEAK = 0.3
@@ -53,3 +54,43 @@ def test_a_step_drops_at_half_and_at_three_quarters_and_not_below_the_floor() ->
     left = Rate.of(1.0, "step", 8).at(epoch, 0, 1)
     np.testing.assert_allclose(left, [1] * 4 + [0.1] * 2 + [0.01] * 2, rtol=1e-6)
     assert Rate.of(1.0, "step", 8, floor=0.5).at(epoch, 0, 1)[-1] == 0.5
+
+
+def noisy(linear: Any, noise: float) -> sb.Posterior:
+    posterior = linear[0]
+    likelihood = sb.likelihoods.Gaussian(scale=noise)
+    return sb.Posterior(posterior.network, likelihood, posterior.prior, posterior.train)
+
+
+def test_a_rate_that_is_not_given_follows_from_optimiser_and_likelihood(
+    tiny: sb.Posterior, linear: Any
+) -> None:
+    """One over the variance of the noise is how steep a regression is."""
+
+    def rate(method: Any, posterior: sb.Posterior) -> float:
+        resolved = method.resolve(posterior)
+        assert resolved.resolve(posterior) == resolved
+        return resolved.learning_rate
+
+    assert rate(sb.DeepEnsemble(), tiny) == rate(sb.DeepEnsemble(), noisy(linear, 0.1)) == 1e-3
+    assert rate(sb.SWAG(), tiny) == rate(sb.SWAG(), noisy(linear, 2.0)) == 0.05
+    assert rate(sb.SWAG(), noisy(linear, 0.5)) == pytest.approx(0.05 / 4)
+    assert rate(sb.SnapshotEnsemble(), noisy(linear, 0.1)) == pytest.approx(0.05 / 100)
+    assert rate(sb.SWAG(optimizer="adam"), tiny) == 1e-3
+    assert rate(sb.SWAG(learning_rate=0.3), noisy(linear, 0.1)) == 0.3
+
+
+def test_training_by_plain_gradients_stands_little_noise(linear: Any) -> None:
+    """With the rate of a classification it diverges."""
+    posterior = noisy(linear, 0.05)
+    for rate, works in ((None, True), (0.05, False)):
+        method = sb.SWA(rate, epochs=30, collect=5, batch=8)
+        if works:
+            drawn = sb.run(method, posterior, progress=False)
+            assert drawn.origin is not None
+            loss = drawn.origin.traces["loss"]
+            assert np.isfinite(loss).all()
+            assert loss[0, -1] < loss[0, 0]
+        else:
+            with pytest.raises(FloatingPointError, match="learning_rate"):
+                sb.run(method, posterior, progress=False)

@@ -1,17 +1,28 @@
 """Ensembles whose members share weights, against plain formulas for one member at a time."""
 
+import copy
+import dataclasses
+import functools
+from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import nnx
+from normed import HiddenNorm
 
 import symbayes as sb
 from symbayes import trees
 from symbayes.engine.phase import Left, Tick
 from symbayes.methods.phases import Together
-from symbayes.methods.phases.masks import masked
+from symbayes.methods.phases import narrow as narrowing
+from symbayes.methods.phases.masks import Masked
+from symbayes.methods.phases.narrow import Narrow, masked
+from symbayes.networks import NNXNetwork
+from symbayes.networks.counting import operations
+from symbayes.networks.network import Spec
 from symbayes.networks.traced import kernel_axes
 
 SHARING = (sb.BatchEnsemble, sb.Masksembles, sb.PackedEnsemble)
@@ -97,12 +108,13 @@ def images(digits: sb.data.Dataset) -> sb.Posterior:
 def test_masked_units_neither_get_nor_give_anything(images: sb.Posterior) -> None:
     """Behind flattening too: whatever weights such units have, the member's function stays."""
     phase, chain, _ = begun(sb.Masksembles(members=3, share=0.5), images)
-    counts = {name: np.asarray(mask).sum(axis=1) for name, mask in chain.fixed.items()}
-    sizes = dict(phase.family.layers)
+    masks = chain.fixed
+    counts = {name: np.asarray(mask).sum(axis=1) for name, mask in masks.items()}
+    sizes = {layer.name: layer.units for layer in phase.family.layers}
     assert sorted(sizes.values()) == [6, 8]
     for name, count in counts.items():
         np.testing.assert_array_equal(count, sizes[name] / 2)
-    assert len({np.asarray(mask).tobytes() for mask in trees.index(chain.fixed, 0).values()}) == 2
+    assert len({np.asarray(mask).tobytes() for mask in trees.index(masks, 0).values()}) == 2
     weights = phase.family.weights(chain.variables["params"], chain.own, chain.fixed)
     kernels = [leaf for leaf in jax.tree.leaves(weights) if leaf.ndim > 2]
     for m in range(3):
@@ -129,8 +141,105 @@ def test_packed_members_are_narrow_networks_that_share_nothing(tiny: sb.Posterio
         np.testing.assert_allclose(made, h, rtol=1e-4, atol=1e-5)
 
 
+@pytest.fixture(scope="module")
+def normalised(tiny: sb.Posterior) -> sb.Posterior:
+    """Batch statistics of three units, which two members cannot share evenly."""
+    x = np.asarray(tiny.train.x).reshape(tiny.size, -1)
+    train = sb.data.Examples(x, np.asarray(tiny.train.y))
+    return sb.Posterior(NNXNetwork(HiddenNorm(10)), tiny.likelihood, tiny.prior, train)
+
+
+@pytest.fixture
+def always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Members are computed at their own width however little that saves."""
+    monkeypatch.setattr(narrowing, "MOVED", 0)
+
+
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize("kind", [sb.Masksembles, sb.PackedEnsemble])
+@pytest.mark.parametrize("name", ["images", "normalised"])
+def test_members_of_their_own_width_step_as_those_of_full_width(
+    kind: Any, name: str, request: pytest.FixtureRequest
+) -> None:
+    """Behind flattening, with statistics, and where not all members keep equally many units."""
+    posterior = request.getfixturevalue(name)
+    method = kind(0.1, 1, 16, optimizer="sgd", schedule="constant", members=2)
+    narrow, chain, tick = begun(method, posterior)
+    assert isinstance(narrow.family, Narrow)
+    plain = Masked(narrow.family.layers, narrow.family.places, narrow.family.masks)
+    wide = dataclasses.replace(narrow, family=plain)
+    expected, found = (
+        jax.jit(functools.partial(phase.step, posterior, None))(start, tick)
+        for phase, start in (
+            (wide, dataclasses.replace(chain, fixed=chain.fixed["masks"])),
+            (narrow, chain),
+        )
+    )
+    assert found.loss == pytest.approx(float(expected.loss), rel=1e-5)
+    moved = [(one.variables["params"], one.own) for one in (found, expected)]
+    for a, b in zip(*map(jax.tree.leaves, moved), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+    before = trees.flatten(chain.stats)
+    for path, made in trees.flatten(found.stats).items():
+        (vector,) = jax.vmap(narrow.family.vectors)(chain.fixed["masks"])[f"stats/{path}"]
+        rest = np.where(vector > 0, trees.flatten(expected.stats)[path], before[path])
+        np.testing.assert_allclose(made, rest, rtol=1e-5, err_msg=path)
+        assert (np.asarray(vector > 0) & (np.asarray(made) != before[path])).any(), "statistics are learnt"
+
+
+@pytest.mark.usefixtures("always")
+def test_a_member_of_half_the_units_costs_what_it_should(tiny: sb.Posterior) -> None:
+    """Products of 64 pixels with 3 units, and of these with 10 outputs; one operation for all else."""
+    phase: Any = sb.PackedEnsemble(members=2).resolve(tiny).phases(tiny)[0]
+    small, large = (
+        operations(sb.networks.mlp(hidden=(width,), outputs=10), (8, 8), jnp.float32) for width in (3, 6)
+    )
+    assert phase.family.cost == pytest.approx(small / large, rel=1e-6)
+    family = phase.family
+    wide = dataclasses.replace(phase, family=Masked(family.layers, family.places, family.masks))
+    steps = [one.gradients_per_step(tiny) for one in (phase, wide)]
+    assert steps[0] == pytest.approx(small / large * steps[1])
+
+
+@dataclasses.dataclass(frozen=True)
+class Layered(Spec):
+    """A mean and variance of all units."""
+
+    def build(self, example_shape: tuple[int, ...], rngs: nnx.Rngs) -> nnx.Module:
+        return nnx.Sequential(
+            nnx.Linear(example_shape[0], 4, rngs=rngs),
+            nnx.LayerNorm(4, rngs=rngs),
+            nnx.Linear(4, 10, rngs=rngs),
+        )
+
+
+@pytest.mark.usefixtures("always")
+def test_networks_that_are_others_with_fewer_units_are_computed_whole(normalised: sb.Posterior) -> None:
+    posterior = copy.copy(normalised)
+    posterior.network = NNXNetwork(Layered())
+    assert type(masked(normalised, "disjoint", 2, 1, None)) is Narrow
+    assert type(masked(posterior, "disjoint", 2, 1, None)) is Masked
+
+
+@pytest.mark.usefixtures("always")
+def test_blocks_of_members_of_their_own_width_change_nothing(images: sb.Posterior, tmp_path: Path) -> None:
+    method = sb.PackedEnsemble(epochs=2, batch=8, members=3, optimizer="adamw")
+    one, other = (sb.run(method, images, progress=False, block_steps=size) for size in (None, 1))
+    for name, value in trees.flatten(one.variables).items():
+        np.testing.assert_allclose(trees.flatten(other.variables)[name], value, rtol=1e-4, atol=1e-6)
+    stored = sb.run(method, images, store=tmp_path / "run", progress=False)
+    np.testing.assert_array_equal(stored.stats["energy"], one.stats["energy"])
+
+
+def test_own_width_is_taken_where_it_saves_time(images: sb.Posterior, tiny: sb.Posterior) -> None:
+    """A dense network takes two operations for each weight and example, a convolution many more."""
+    assert type(masked(tiny, "disjoint", 2, 100, None)) is Masked
+    assert type(masked(tiny, "disjoint", 2, 1000, None)) is Narrow
+    assert type(masked(images, "disjoint", 2, 200, None)) is Narrow
+
+
 def test_networks_without_units_to_divide_are_refused(tiny: sb.Posterior, linear: Any) -> None:
     with pytest.raises(ValueError, match="the 6 units of hidden1 cannot be divided among 7 members"):
-        masked(tiny, "disjoint", 7)
+        masked(tiny, "disjoint", 7, 100, None)
     with pytest.raises(ValueError, match="no hidden layer whose units could be masked"):
-        masked(linear[0], "random", 2)
+        masked(linear[0], "random", 2, 24, 0.5)

@@ -9,7 +9,7 @@ import pytest
 
 import symbayes as sb
 from symbayes import trees
-from symbayes.methods.phases.stopping import StoppedTraining
+from symbayes.methods.phases.stopping import Stopped
 from symbayes.methods.phases.train import Train
 
 PATIENCE, EPOCHS, CHAINS = 2, 12, 4
@@ -109,9 +109,38 @@ def test_the_validation_data_are_recorded_where_they_count(posterior: sb.Posteri
 def test_what_goes_around_a_trained_network_takes_it_at_its_best(kind: Any, posterior: sb.Posterior) -> None:
     method = kind(**SETTINGS, patience=PATIENCE).resolve(posterior)
     train = method.phases(posterior)[0]
-    assert type(train) is StoppedTraining
+    assert type(train) is Stopped
     assert train.patience == PATIENCE
     assert type(kind(**SETTINGS).resolve(posterior).phases(posterior)[0]) is Train
+
+
+@pytest.mark.parametrize("kind", [sb.EMA, sb.BatchEnsemble, sb.Masksembles, sb.PackedEnsemble, sb.MIMO])
+def test_averages_and_members_are_what_they_were_at_their_best(kind: Any, posterior: sb.Posterior) -> None:
+    """Against trainings of one epoch, of two and so on, with the losses of their own draws in NumPy."""
+    own: Any = {"decay": 0.5} if kind is sb.EMA else {"members": 2}
+    drawn = sb.run(kind(**SETTINGS, **own, patience=PATIENCE), posterior, progress=False)
+    each = [
+        sb.run(kind(**(SETTINGS | {"epochs": epochs}), **own), posterior, progress=False).variables
+        for epochs in range(1, EPOCHS + 1)
+    ]
+    assert drawn.origin is not None
+    stops = []
+    for chain in range(CHAINS):
+        members = [[trees.index(one, (chain, m)) for m in range(len(drawn))] for one in each]
+        losses = [np.mean([loss(posterior, member) for member in some]) for some in members]
+        best = 0
+        for epoch in range(EPOCHS):
+            best = epoch if losses[epoch] < losses[best] else best
+            if epoch - best == PATIENCE:
+                break
+        stops.append(epoch)
+        for m in range(len(drawn)):
+            for name, value in trees.flatten(members[best][m]).items():
+                found = trees.flatten(drawn.variables)[name][chain, m]
+                np.testing.assert_allclose(found, value, rtol=1e-4, atol=1e-5, err_msg=f"{name} of {chain}")
+        traced = drawn.origin.traces["validation"][chain]
+        np.testing.assert_allclose(traced[: epoch + 1], losses[: epoch + 1], rtol=1e-4)
+    assert min(stops) < EPOCHS - 1, "some chain stops before the end"
 
 
 def test_patience_without_validation_data_is_refused(tiny: sb.Posterior) -> None:

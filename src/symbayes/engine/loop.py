@@ -127,7 +127,8 @@ def fit(posterior: Posterior, phase: Phase, state: State) -> Any:
 def leave(posterior: Posterior, phase: Phase, state: State, distribution: Any) -> Left:
     """What a phase that ended hands to the next."""
     fitted = fit(posterior, phase, state) if phase.overrides("fit") else distribution
-    return Left(state.chain.variables, state.chain, state.shared, fitted)
+    chain = phase.leave(state.chain)
+    return Left(chain.variables, chain, state.shared, fitted)
 
 
 @functools.partial(jax.jit, static_argnames=("slots", "whole"), compiler_options=LOOPS_ON_DEVICE)

@@ -182,6 +182,10 @@ class Phase:
         """The distribution that one chain has found when the phase ends, or None."""
         return None
 
+    def leave(self, chain: Chain) -> Chain:
+        """What the next phase finds of the chain; here it has a leading axis over chains.  By default all."""
+        return chain
+
     def arrays(self) -> Phase:
         """The same phase with its numbers as arrays, as compiled programs take them."""
         return jax.tree.map(_array, self)

@@ -28,8 +28,8 @@ from symbayes import trees
 from symbayes.engine.method import method
 from symbayes.engine.phase import Phase
 from symbayes.methods.phases import Members, Together
-from symbayes.methods.phases.sharing import Family, repeated
-from symbayes.methods.training import REMEDY, Training
+from symbayes.methods.phases.sharing import Family, along, repeated
+from symbayes.methods.training import REMEDY, StoppableTraining
 from symbayes.networks.traced import kernel_axes
 from symbayes.posterior import Posterior
 from symbayes.specs import Amount, Count
@@ -64,13 +64,8 @@ class RankOne(Family):
         return trees.like(shared, flat)
 
 
-def along(vector: jax.Array, axis: int, ndim: int) -> jax.Array:
-    """A vector along one of `ndim` axes."""
-    return vector.reshape([-1 if place == axis else 1 for place in range(ndim)])
-
-
 @method
-class BatchEnsemble(Training):
+class BatchEnsemble(StoppableTraining):
     """BatchEnsemble (Wen et al. 2020): members that share kernels up to rank-one factors.
 
     Attributes:
@@ -92,4 +87,4 @@ class BatchEnsemble(Training):
         form = posterior.chunks.x
         family = RankOne(kernel_axes(posterior.network, form.shape[2:], form.dtype))
         together = Together(self.training(posterior), self.spread, members=self.members, family=family)
-        return together, Members(units=self.members, family=family)
+        return self.stoppable(posterior, together), Members(units=self.members, family=family)

@@ -60,4 +60,4 @@ class MCBatchNorm(StoppableTraining):
         return dataclasses.replace(self, epochs=0)
 
     def phases(self, posterior: Posterior) -> tuple[Phase, ...]:
-        return self.stoppable(posterior), Batches(self.draws, self.batch)
+        return self.stoppable(posterior, self.training(posterior)), Batches(self.draws, self.batch)

@@ -66,7 +66,7 @@ class MCDropout(StoppableTraining):
         return with_dropout(posterior, self.dropout, self.mask)
 
     def phases(self, posterior: Posterior) -> tuple[Phase, ...]:
-        return self.stoppable(posterior), Keys(self.draws)
+        return self.stoppable(posterior, self.training(posterior)), Keys(self.draws)
 
     def notes(self, posterior: Posterior) -> list[str]:
         network = self.prepared(posterior).network

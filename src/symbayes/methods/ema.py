@@ -18,14 +18,15 @@ from __future__ import annotations
 from typing import ClassVar
 
 from symbayes.engine.method import method
+from symbayes.engine.phase import Phase
 from symbayes.methods.phases import Averaging
-from symbayes.methods.training import REMEDY, Training
+from symbayes.methods.training import REMEDY, StoppableTraining
 from symbayes.posterior import Posterior
 from symbayes.specs import Count, Share
 
 
 @method
-class EMA(Training):
+class EMA(StoppableTraining):
     """An exponential moving average of the weights of one training (Polyak & Juditsky 1992).
 
     Attributes:
@@ -39,5 +40,6 @@ class EMA(Training):
     chains: Count = 1
     decay: Share = 0.99
 
-    def phases(self, posterior: Posterior) -> tuple[Averaging]:
-        return (self.training(posterior, Averaging, draws=1, decay=self.decay, every_step=True),)
+    def phases(self, posterior: Posterior) -> tuple[Phase, ...]:
+        average = self.training(posterior, Averaging, draws=1, decay=self.decay, every_step=True)
+        return (self.stoppable(posterior, average),)

@@ -91,7 +91,7 @@ class Laplace(StoppableTraining):
         validation = posterior.validation if self.prior_precision == "validation" else None
         curvature = Curvature(self.structure, self.prior_precision, validation)
         last = Middle() if self.predict == "probit" else Sample(self.draws)
-        return self.stoppable(posterior), curvature, last
+        return self.stoppable(posterior, self.training(posterior)), curvature, last
 
     def notes(self, posterior: Posterior) -> list[str]:
         names = STRUCTURES[self.structure].neglected(posterior)

@@ -6,7 +6,9 @@ loss).  The share sets how similar members are: with a share of one there is a s
 shares the masks hardly overlap, and members are as different as small networks trained independently.
 
 Use it like dropout, with a few fixed masks in place of random ones.  Units that no mask keeps, a fraction
-``(1 - share)^members`` of all, are unused.  An epoch costs as much as that of an ensemble of the same size.
+``(1 - share)^members`` of all, are unused.  An epoch costs as much as one of as many networks.
+Where products take most of the time, as in convolutional networks, these are the narrow ones of the units
+that members keep (`methods/phases/narrow.py`).
 
 References: Durasov, Bagautdinov, Baque & Fua (2021), Masksembles for uncertainty estimation.
 """
@@ -18,14 +20,14 @@ from typing import ClassVar
 from symbayes.engine.method import method
 from symbayes.engine.phase import Phase
 from symbayes.methods.phases import Members, Together
-from symbayes.methods.phases.masks import masked
-from symbayes.methods.training import REMEDY, Training
+from symbayes.methods.phases.narrow import masked
+from symbayes.methods.training import REMEDY, StoppableTraining
 from symbayes.posterior import Posterior
 from symbayes.specs import Count, Share
 
 
 @method
-class Masksembles(Training):
+class Masksembles(StoppableTraining):
     """Masksembles (Durasov et al. 2021): members that share all weights and use different units.
 
     Attributes:
@@ -44,6 +46,6 @@ class Masksembles(Training):
     share: Share = 0.5
 
     def phases(self, posterior: Posterior) -> tuple[Phase, ...]:
-        family = masked(posterior, "random", self.members)
-        together = Together(self.training(posterior), self.share, members=self.members, family=family)
-        return together, Members(units=self.members, family=family)
+        family = masked(posterior, "random", self.members, self.batch, self.share)
+        together = Together(self.training(posterior), None, members=self.members, family=family)
+        return self.stoppable(posterior, together), Members(units=self.members, family=family)

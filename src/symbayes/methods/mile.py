@@ -81,7 +81,7 @@ class MicrocanonicalEnsemble(StoppableTraining):
             aims=(AIM, LAST),
             late=LATE,
         )
-        return self.stoppable(posterior), *chains
+        return self.stoppable(posterior, self.training(posterior)), *chains
 
     def tell(self, traces: Mapping[str, np.ndarray]) -> list[str]:
         variance = float(traces["energy_variance"][:, self.burn_in :].mean())

@@ -22,14 +22,14 @@ from symbayes.engine.method import method
 from symbayes.engine.phase import Phase
 from symbayes.methods.phases import Members, Mixing
 from symbayes.methods.phases.mixing import Ends
-from symbayes.methods.training import REMEDY, Training
+from symbayes.methods.training import REMEDY, StoppableTraining
 from symbayes.posterior import Posterior
 from symbayes.posterior.numerics.mixing import ends_of
 from symbayes.specs import Count
 
 
 @method
-class MIMO(Training):
+class MIMO(StoppableTraining):
     """Multi-input multi-output ensembles (Havasi et al. 2021): members with their own first and last layers.
 
     Attributes:
@@ -48,7 +48,7 @@ class MIMO(Training):
     def phases(self, posterior: Posterior) -> tuple[Phase, ...]:
         family = _ends(posterior)
         mixing = Mixing(self.training(posterior), None, members=self.members, family=family)
-        return mixing, Members(units=self.members, family=family, statistics=True)
+        return self.stoppable(posterior, mixing), Members(units=self.members, family=family, statistics=True)
 
 
 def _ends(posterior: Posterior) -> Ends:

@@ -6,9 +6,10 @@ loss).  Every member has its own copy of parameters that belong to no unit, such
 share nothing.  The paper widens a network by a factor alpha so that members are not too narrow; here, choose
 a wider network.
 
-Use it where members may be narrow.  They are stored and computed as the wide network with zeros outside of
-their groups.  A step therefore costs as much as one step of each of that many wide networks, which is more
-than in the paper.
+Use it where members may be narrow.  They are stored as the wide network with zeros outside of their groups.
+An epoch costs as much as one of as many networks.  Where products take most of the time, as in convolutional
+networks, these are the narrow ones (`methods/phases/narrow.py`), as in the paper; else they are as wide as
+the whole.
 
 References: Laurent et al. (2023), Packed-Ensembles for efficient uncertainty estimation.
 """
@@ -20,14 +21,14 @@ from typing import ClassVar
 from symbayes.engine.method import method
 from symbayes.engine.phase import Phase
 from symbayes.methods.phases import Members, Together
-from symbayes.methods.phases.masks import masked
-from symbayes.methods.training import REMEDY, Training
+from symbayes.methods.phases.narrow import masked
+from symbayes.methods.training import REMEDY, StoppableTraining
 from symbayes.posterior import Posterior
 from symbayes.specs import Count
 
 
 @method
-class PackedEnsemble(Training):
+class PackedEnsemble(StoppableTraining):
     """Packed-Ensembles (Laurent et al. 2023): members that divide the units of one network.
 
     Attributes:
@@ -44,6 +45,6 @@ class PackedEnsemble(Training):
     members: Count = 4
 
     def phases(self, posterior: Posterior) -> tuple[Phase, ...]:
-        family = masked(posterior, "disjoint", self.members)
+        family = masked(posterior, "disjoint", self.members, self.batch, None)
         together = Together(self.training(posterior), None, members=self.members, family=family)
-        return together, Members(units=self.members, family=family)
+        return self.stoppable(posterior, together), Members(units=self.members, family=family)

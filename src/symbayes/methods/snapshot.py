@@ -22,7 +22,7 @@ from symbayes.methods.phases import Train
 from symbayes.methods.phases.train import Optimizer
 from symbayes.methods.training import REMEDY, Training
 from symbayes.posterior import Posterior
-from symbayes.specs import Count, Positive
+from symbayes.specs import Count
 
 
 @method
@@ -41,7 +41,6 @@ class SnapshotEnsemble(Training):
     example: ClassVar[str] = "--epochs 40 --draws 6"
     extends: ClassVar[str | None] = "draws"
 
-    learning_rate: Positive = 0.05
     epochs: Count = 30
     chains: Count = 1
     optimizer: Optimizer = "sgd"

@@ -21,11 +21,11 @@ from typing import Any, ClassVar
 
 from symbayes.engine.method import method
 from symbayes.engine.phase import Phase
-from symbayes.methods.phases import Averaging, Train
+from symbayes.methods.phases import Averaging
 from symbayes.methods.phases.train import Optimizer
 from symbayes.methods.training import REMEDY, StoppableTraining
 from symbayes.posterior import Posterior
-from symbayes.specs import Count, Natural, Part, Positive, require
+from symbayes.specs import Count, Natural, Part, require
 
 
 @method
@@ -42,7 +42,6 @@ class SWA(StoppableTraining):
     remedy: ClassVar[str] = REMEDY
     example: ClassVar[str] = "--epochs 100 --collect 50"
 
-    learning_rate: Positive = 0.05
     epochs: Natural = 100
     chains: Count = 1
     optimizer: Optimizer = "sgd"
@@ -59,10 +58,10 @@ class SWA(StoppableTraining):
     def phases(self, posterior: Posterior) -> tuple[Phase, ...]:
         return self._trained(posterior), self.training(posterior, Averaging, draws=1, **self._taking())
 
-    def _trained(self, posterior: Posterior) -> Train:
-        return self.stoppable(posterior, rate=self.rate(floor=self.plateau))
+    def _trained(self, posterior: Posterior) -> Phase:
+        return self.stoppable(posterior, self.training(posterior, rate=self.rate(floor=self.plateau)))
 
     def _taking(self) -> dict[str, Any]:
         """Settings of the phase in which weights are averaged."""
-        rate = self.rate(peak=self.plateau * self.learning_rate, schedule="constant", warmup=0.0)
+        rate = self.rate(self.plateau, schedule="constant", warmup=0.0)
         return {"units": self.collect, "rate": rate}

@@ -16,7 +16,8 @@ import jax.numpy as jnp
 from flax import nnx
 
 from symbayes import specs, trees
-from symbayes.specs import Record, require
+from symbayes.networks.sizes import require_shape
+from symbayes.specs import Record
 
 Variables = dict[str, Any]
 
@@ -132,11 +133,8 @@ def _fill(state: nnx.State, tree: dict[str, Any], x: jax.Array) -> nnx.State:
         missing, surplus = sorted(named.keys() - flat.keys()), sorted(flat.keys() - named.keys())
         raise ValueError(f"these are the variables of another network: missing {missing}, surplus {surplus}")
     for name, (_, leaf) in named.items():
-        require(
-            flat[name].shape == leaf.shape,
-            f"{name} has shape {flat[name].shape}, but for inputs of shape {x.shape[1:]} "
-            f"this network's has {leaf.shape}",
-        )
+        whose = f"for inputs of shape {x.shape[1:]} this network's"
+        require_shape(name, flat[name].shape, leaf.shape, whose)
     # As JAX arrays, since a module writes new statistics into numpy's in place.
     filled = [(path, leaf.replace(jnp.asarray(flat[name]))) for name, (path, leaf) in named.items()]
     return nnx.from_flat_state(filled)

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from symbayes import trees
+from symbayes.networks.sizes import require_shape
 from symbayes.specs import require
 
 
@@ -36,10 +37,7 @@ def fill(template: Any, named: dict[str, Any]) -> Any:
         f"these are the variables of another network: missing {missing}, surplus {surplus}",
     )
     for name, leaf in abstract.items():
-        require(
-            given[name].shape == leaf.shape,
-            f"{name} has shape {given[name].shape}, but this network's has {leaf.shape}",
-        )
+        require_shape(name, given[name].shape, leaf.shape, "this network's")
     return jax.tree_util.tree_map_with_path(
         lambda path, leaf: given[_name(path)] if isinstance(leaf, jax.ShapeDtypeStruct) else leaf, template
     )

@@ -168,6 +168,7 @@ class Profiles(Part):
 
 def training_time(method: CheckpointEnsemble, examples: int) -> float:
     """The sum T of the steps of a training by stochastic gradients with momentum and a cosine schedule."""
+    assert method.learning_rate is not None, "given by the presets"
     return 0.5 * method.learning_rate * method.epochs * (examples // method.batch) / (1 - method.momentum)
 
 

@@ -13,7 +13,7 @@ weights.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -22,6 +22,7 @@ from symbayes.engine.phase import Left, Tick, phase, static
 from symbayes.methods.phases.energies import measured
 from symbayes.methods.phases.train import Member, Train
 from symbayes.posterior import Posterior
+from symbayes.posterior.numerics import Chunks
 from symbayes.pytrees import pytree
 
 
@@ -51,6 +52,8 @@ class Averaging(Train):
         every_step: whether the average is updated after every step, or only after every epoch.
     """
 
+    result: ClassVar[tuple[str, ...]] = ("variables", "mean", "count")
+
     decay: Any = None
     every_step: bool = static(default=False)
 
@@ -69,8 +72,16 @@ class Averaging(Train):
         ended, statistics, evidence = super().close(posterior, shared, chain, flight, tick)
         return ended if self.every_step else ended.taken(self.decay), statistics, evidence
 
+    def validation_loss(self, posterior: Posterior, chain: Averaged, examples: Chunks) -> jax.Array:
+        loss = posterior.mean_loss(self._averages(posterior, chain), examples)
+        # The average of nothing is worse than any other.
+        return jnp.where(chain.count > 0, loss, jnp.finfo(loss.dtype).max)
+
     def draw(
         self, posterior: Posterior, shared: None, chain: Averaged, tick: Tick
     ) -> tuple[Any, dict[str, jax.Array]]:
-        variables = posterior.with_statistics({**chain.variables, "params": chain.mean})
+        variables = self._averages(posterior, chain)
         return variables, measured(posterior, variables)
+
+    def _averages(self, posterior: Posterior, chain: Averaged) -> Any:
+        return posterior.with_statistics({**chain.variables, "params": chain.mean})

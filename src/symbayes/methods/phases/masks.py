@@ -20,18 +20,32 @@ import jax.numpy as jnp
 import numpy as np
 
 from symbayes import trees
-from symbayes.engine.opened import group_of
-from symbayes.methods.phases.sharing import Family, repeated
-from symbayes.posterior import Posterior
-from symbayes.specs import require
+from symbayes.methods.phases.sharing import Family, along, repeated
+from symbayes.symmetry import Symmetry
+from symbayes.trees import Array
+
+Masks = dict[str, Any]
+"""A mask over the units of each layer, by the layer's name."""
+Vectors = dict[str, list[Any]]
+"""For each axis of an array, by the array's name, a vector along it, or None."""
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A layer, its number of units, and how many of them a member keeps at most."""
+
+    name: str
+    units: int
+    kept: int
 
 
 @dataclass(frozen=True)
 class Place:
-    """Part of an axis that runs over units: entries ``offset + sum_k stride_k i_k``, and which of the indices
-    i_k count units of which layer."""
+    """Part of an axis that runs over units: entries ``offset + sum_k stride_k i_k`` of an axis of the array
+    with this path and shape, and which of the indices i_k count units of which layer."""
 
     path: str
+    shape: tuple[int, ...]
     axis: int
     offset: int
     sizes: tuple[int, ...]
@@ -42,12 +56,12 @@ class Place:
         grids = np.meshgrid(*(np.arange(size) for size in self.sizes), indexing="ij")
         return self.offset + np.sum([s * grid for s, grid in zip(self.strides, grids, strict=True)], axis=0)
 
-    def factor(self, masks: dict[str, jax.Array]) -> jax.Array:
+    def factor(self, masks: Masks) -> Array:
         """The factor by which the entries are multiplied."""
-        made = jnp.ones(self.sizes)
+        made: Array = np.ones(self.sizes, np.float32)
         for k, layer in enumerate(self.layers):
             if layer is not None:
-                made = made * masks[layer].reshape([-1 if j == k else 1 for j in range(len(self.sizes))])
+                made = made * along(masks[layer], k, len(self.sizes))
         return made
 
 
@@ -56,42 +70,53 @@ class Masked(Family):
     """Members with masks over the units of each layer.
 
     Attributes:
-        layers: names of layers and their numbers of units.
-        places: the places of units in the parameters.
-        masks: random, each keeping a share of the units; or disjoint, with an equal share for each member,
+        layers: the layers that have masks.
+        places: the places of units in parameters and statistics.
+        masks: random, each keeping equally many units; or disjoint, with an equal share for each member,
             which then also has its own copy of parameters that belong to no unit.
     """
 
-    layers: tuple[tuple[str, int], ...]
+    layers: tuple[Layer, ...]
     places: tuple[Place, ...]
     masks: Literal["random", "disjoint"]
 
     def own(self, params: Any, members: int, amount: Any, key: jax.Array) -> Any:
         masked = {place.path for place in self.places}
-        rest = {name: leaf for name, leaf in trees.flatten(params).items() if name not in masked}
+        flat = trees.flatten(params, "params")
+        rest = {name.removeprefix("params/"): leaf for name, leaf in flat.items() if name not in masked}
         return repeated(rest, members) if self.masks == "disjoint" else {}
 
     def fixed(self, params: Any, members: int, amount: Any, key: jax.Array) -> Any:
         return {
-            layer: _random(jax.random.fold_in(key, number), members, units, amount)
+            layer.name: _random(jax.random.fold_in(key, number), members, layer)
             if self.masks == "random"
-            else _disjoint(members, units)
-            for number, (layer, units) in enumerate(self.layers)
+            else _disjoint(members, layer.units)
+            for number, layer in enumerate(self.layers)
         }
 
-    def member(self, shared: Any, own: Any, fixed: Any) -> Any:
-        flat = trees.flatten(shared) | own
+    def vectors(self, masks: Masks) -> Vectors:
+        """What multiplies the entries of parameters and statistics along their axes."""
+        made: Vectors = {}
         for place in self.places:
-            leaf = flat[place.path]
-            vector = jnp.ones(leaf.shape[place.axis]).at[place.entries()].set(place.factor(fixed))
-            flat[place.path] = leaf * vector.reshape([-1 if a == place.axis else 1 for a in range(leaf.ndim)])
+            axes = made.setdefault(place.path, [None] * len(place.shape))
+            vector = axes[place.axis]
+            vector = jnp.ones(place.shape[place.axis]) if vector is None else vector
+            axes[place.axis] = vector.at[place.entries()].set(place.factor(masks))
+        return made
+
+    def member(self, shared: Any, own: Any, fixed: Any) -> Any:
+        flat, vectors = trees.flatten(shared) | own, self.vectors(fixed)
+        for name, leaf in flat.items():
+            for axis, vector in enumerate(vectors.get(f"params/{name}", ())):
+                if vector is not None:
+                    flat[name] = flat[name] * along(vector, axis, leaf.ndim)
         return trees.like(shared, flat)
 
 
-def _random(key: jax.Array, members: int, units: int, amount: Any) -> jax.Array:
-    """Masks that keep a share `amount` of the units, at least one, drawn independently for each member."""
-    ranks = jax.vmap(lambda k: jax.random.permutation(k, units))(jax.random.split(key, members))
-    return (ranks < jnp.maximum(1, jnp.round(amount * units))).astype(jnp.float32)
+def _random(key: jax.Array, members: int, layer: Layer) -> jax.Array:
+    """Masks drawn independently for each member."""
+    ranks = jax.vmap(lambda k: jax.random.permutation(k, layer.units))(jax.random.split(key, members))
+    return (ranks < layer.kept).astype(jnp.float32)
 
 
 def _disjoint(members: int, units: int) -> jax.Array:
@@ -99,28 +124,15 @@ def _disjoint(members: int, units: int) -> jax.Array:
     return (jnp.arange(units) * members // units == jnp.arange(members)[:, None]).astype(jnp.float32)
 
 
-def masked(posterior: Posterior, masks: Literal["random", "disjoint"], members: int) -> Masked:
-    """Masks over the units of a posterior's network."""
-    form = posterior.chunks.x
-    group = group_of(posterior.network, (2, *form.shape[2:]), form.dtype)
-    layers = {p.name: p.size for p in group.permutations if not p.over}
-    require(bool(layers), "this network has no hidden layer whose units could be masked: use another method")
-    if masks == "disjoint":
-        small = min(layers, key=lambda name: layers[name])
-        require(
-            layers[small] >= members,
-            f"the {layers[small]} units of {small} cannot be divided among {members} members: "
-            "use fewer members or a wider network",
-        )
-    places = []
+def places_of(group: Symmetry, layers: tuple[Layer, ...]) -> tuple[Place, ...]:
+    """Where the units of these layers are, in parameters and statistics."""
+    names, places = {layer.name for layer in layers}, []
     for path, axes in group.axes.items():
-        if not path.startswith("params/"):
-            continue
         for axis, parts in enumerate(axes):
             for part in parts:
-                counts = tuple(name if name in layers else None for name in part.names)
+                counts = tuple(name if name in names else None for name in part.names)
                 if any(counts):
                     sizes = tuple(group.indices.sizes[name] for name in part.names)
-                    name = path.removeprefix("params/")
-                    places.append(Place(name, axis, part.offset, sizes, part.strides, counts))
-    return Masked(tuple(layers.items()), tuple(places), masks)
+                    shape = tuple(group.shapes[path])
+                    places.append(Place(path, shape, axis, part.offset, sizes, part.strides, counts))
+    return tuple(places)

@@ -91,14 +91,18 @@ class Mixing(Together):
         )
         log_prior, by_prior = jax.value_and_grad(lambda moving: self._log_prior(posterior, *moving))(moving)
         unit = -posterior.temperature / posterior.size
-        gradient = jax.tree.map(lambda g: unit * g, by_data)
-        decay = jax.tree.map(lambda g: unit * posterior.prior_weight * g, by_prior)
-        if self.by.optimizer != "adamw":
-            gradient, decay = jax.tree.map(jnp.add, gradient, decay), None
+        gradient, decay = self.by.taken(
+            jax.tree.map(lambda g: unit * g, by_data),
+            jax.tree.map(lambda g: unit * posterior.prior_weight * g, by_prior),
+        )
         (params, own), memory = self.by.moved(posterior, moving, gradient, decay, flight.memory, tick)
         loss = flight.loss + unit * (log_likelihood + posterior.prior_weight * log_prior)
         variables = {"params": params, "stats": stats}
         return Sharing(variables, own, repeated(stats, self.members), flight.fixed, memory, loss)
+
+    def networks(self, posterior: Posterior, chain: Sharing) -> Any:
+        """Those of members that see the same input have statistics of their own."""
+        return jax.vmap(posterior.with_statistics)(super().networks(posterior, chain))
 
     def _log_prior(self, posterior: Posterior, params: Any, own: Any) -> jax.Array:
         wide = own | {self._ends.first: math.sqrt(self.members) * own[self._ends.first]}

@@ -31,15 +31,32 @@ from symbayes import trees
 from symbayes.engine.phase import Left, Phase, Tick, phase, static
 from symbayes.methods.phases.energies import measured
 from symbayes.methods.phases.train import Train
+from symbayes.networks import Network
 from symbayes.posterior import Posterior
+from symbayes.posterior.numerics import Chunks
 from symbayes.pytrees import pytree
+from symbayes.trees import Array
 
 PASS = 1 / 3
 """Cost of the statistics of a draw: a forward pass, in gradients."""
 
 
+@dataclass(frozen=True)
+class InTraining:
+    """A network in training, as a function of parameters, and statistics that are fixed."""
+
+    network: Network
+
+    def __call__(self, arguments: Any, x: jax.Array, key: jax.Array) -> Any:
+        params, fixed = arguments
+        return self.network.apply_train({**fixed, "params": params}, x, key)
+
+
 class Family(abc.ABC):
     """How the weights of members are made.  Fields are names and sizes only, since they are static."""
+
+    cost: float = 1.0
+    """Of a gradient of one member, relative to that of the network."""
 
     @abc.abstractmethod
     def own(self, params: Any, members: int, amount: Any, key: jax.Array) -> Any:
@@ -56,6 +73,22 @@ class Family(abc.ABC):
     def weights(self, shared: Any, own: Any, fixed: Any) -> Any:
         """The weights of all members."""
         return jax.vmap(self.member, in_axes=(None, 0, 0))(shared, own, fixed)
+
+    def in_training(self, network: Network) -> InTraining:
+        """What a member is computed by, from the part of its variables that it needs."""
+        return InTraining(network)
+
+    def parts(self, weights: Any, shared: Any, own: Any, fixed: Any) -> Any:
+        """What all members are computed from; by default all their weights."""
+        return weights
+
+    def part_of(self, stats: Any, fixed: Any) -> Any:
+        """The statistics that belong to them."""
+        return stats
+
+    def with_part(self, part: Any, stats: Any, fixed: Any) -> Any:
+        """All statistics of a member, of which such a part is new."""
+        return part
 
 
 @pytree
@@ -84,6 +117,8 @@ class Together(Phase):
     """
 
     shown: ClassVar[tuple[str, ...]] = ("loss",)
+    result: ClassVar[tuple[str, ...]] = ("variables", "own", "stats")
+    """What of a chain is the result of its training."""
 
     by: Train
     amount: Any
@@ -99,7 +134,7 @@ class Together(Phase):
         return self.by.batch
 
     def gradients_per_step(self, posterior: Posterior) -> float:
-        return self.members * super().gradients_per_step(posterior)
+        return self.members * self.family.cost * super().gradients_per_step(posterior)
 
     def enter(self, posterior: Posterior, shared: None, left: Left, tick: Tick) -> Sharing:
         params = left.variables["params"]
@@ -111,29 +146,53 @@ class Together(Phase):
         return Sharing(left.variables, own, stats, fixed, memory, jnp.zeros(()))
 
     def step(self, posterior: Posterior, shared: None, flight: Sharing, tick: Tick) -> Sharing:
+        family, fixed = self.family, flight.fixed
         moving = flight.variables["params"], flight.own
-        weights, pull = jax.vjp(lambda q: self.family.weights(q[0], q[1], flight.fixed), moving)
 
-        def loss(params: Any, stats: Any, key: jax.Array) -> Any:
-            own_tick = dataclasses.replace(tick, key=key)
-            return self.by.loss(posterior, {"params": params, "stats": stats}, own_tick)
+        def members(params: Any, own: Any) -> tuple[Any, Any]:
+            weights = family.weights(params, own, fixed)
+            return family.parts(weights, params, own, fixed), weights
+
+        (parts, weights), pull = jax.vjp(members, *moving)
+        outputs = family.in_training(posterior.network)
+
+        def likelihood(params: Any, stats: Any, fixed: Any, key: jax.Array) -> tuple[Any, jax.Array, Any]:
+            own = {"stats": family.part_of(stats, fixed)}
+            slope, value, new = posterior.likelihood_gradient(outputs, params, own, tick.rows, key)
+            return slope, value, family.with_part(new, stats, fixed)
 
         keys = jax.random.split(tick.key, self.members)
-        values, slopes, decays, stats = jax.vmap(loss)(weights, flight.stats, keys)
-
-        def pulled(slopes: Any) -> Any:
-            return pull(jax.tree.map(lambda g: g / self.members, slopes))[0]
-
-        decay = None if decays is None else pulled(decays)
-        (params, own), memory = self.by.moved(posterior, moving, pulled(slopes), decay, flight.memory, tick)
+        slopes, values, stats = jax.vmap(likelihood)(parts, flight.stats, fixed, keys)
+        priors, by_prior = jax.vmap(jax.value_and_grad(posterior.prior.log_density))(weights)
+        unit = -posterior.temperature / posterior.size
+        share = unit / self.members
+        slopes = jax.tree.map(lambda g: share * g, slopes)
+        by_prior = jax.tree.map(lambda g: posterior.prior_weight * share * g, by_prior)
+        if self.by.optimizer == "adamw":
+            none = jax.tree.map(jnp.zeros_like, (slopes, by_prior))
+            gradient, decay = pull((slopes, none[1])), pull((none[0], by_prior))
+        else:
+            gradient, decay = pull((slopes, by_prior)), None
+        (params, own), memory = self.by.moved(posterior, moving, gradient, decay, flight.memory, tick)
+        loss = flight.loss + unit * jnp.mean(values + posterior.prior_weight * priors)
         variables = {**flight.variables, "params": params}
-        return Sharing(variables, own, stats, flight.fixed, memory, flight.loss + jnp.mean(values))
+        return Sharing(variables, own, stats, fixed, memory, loss)
 
     def close(
         self, posterior: Posterior, shared: None, chain: Sharing, flight: Sharing, tick: Tick
     ) -> tuple[Sharing, dict[str, jax.Array], None]:
         ended = dataclasses.replace(flight, loss=jnp.zeros(()))
         return ended, {"loss": flight.loss / self.steps(posterior, None)}, None
+
+    def networks(self, posterior: Posterior, chain: Sharing) -> Any:
+        """The variables of all members."""
+        params = self.family.weights(chain.variables["params"], chain.own, chain.fixed)
+        return {"params": params, "stats": chain.stats}
+
+    def validation_loss(self, posterior: Posterior, chain: Sharing, examples: Chunks) -> jax.Array:
+        """The mean loss of other examples, over members too."""
+        losses = jax.vmap(lambda variables: posterior.mean_loss(variables, examples))
+        return jnp.mean(losses(self.networks(posterior, chain)))
 
 
 @pytree
@@ -182,3 +241,8 @@ class Members(Phase):
 def repeated(tree: Any, members: int) -> Any:
     """The same for every member."""
     return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (members, *leaf.shape)), tree)
+
+
+def along(vector: Array, axis: int, ndim: int) -> Array:
+    """A vector along one of `ndim` axes."""
+    return vector.reshape([-1 if place == axis else 1 for place in range(ndim)])

@@ -1,8 +1,9 @@
 """Training that stops early, by the loss on validation data.
 
 At the end of every epoch the mean negative log likelihood of the validation data is measured, in evaluation
-mode.  A chain that has not reached a lower one for `patience` epochs stops: it takes no more steps while
-others continue.  The result of a chain, stopped or not, is the variables with the lowest validation loss.
+mode; of members that share weights, the mean over members.  A chain that has not reached a lower one for
+`patience` epochs stops: it takes no more steps while others continue.  The result of a chain, stopped or not,
+is what it was where the validation loss was lowest.
 
 Reference: Prechelt (1998), Early stopping - but when?
 """
@@ -15,45 +16,72 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 
-from symbayes.engine.phase import Left, Tick, phase
-from symbayes.methods.phases.train import Member, Train
+from symbayes.engine.phase import Left, Phase, Tick, phase
+from symbayes.methods.phases.sharing import Together
+from symbayes.methods.phases.train import Train
 from symbayes.posterior import Posterior
 from symbayes.pytrees import pytree
 
 
 @pytree
 @dataclass(frozen=True)
-class Watched(Member):
-    """A network in training, its best variables so far, and the number of epochs since then.
+class Watched:
+    """A chain in training, its result at its best so far, that loss, and the number of epochs since then.
 
     `mean` is the loss of the last epoch in which it was trained.
     """
 
-    best: Any
+    chain: Any
+    best: dict[str, Any]
     lowest: Any
     since: Any
     mean: Any
 
+    @property
+    def variables(self) -> Any:
+        return self.chain.variables
+
 
 @phase
-class StoppedTraining(Train):
+class Stopped(Phase):
     """Training that stops early by the loss on validation data.
 
     Attributes:
+        by: the training.
         validation: examples in chunks.
         patience: epochs without a lower loss on them after which a chain stops.
     """
 
     shown: ClassVar[tuple[str, ...]] = ("loss", "validation")
 
+    by: Train | Together
     validation: Any = None
     patience: Any = 0
 
+    @property
+    def units(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.by.units
+
+    @property
+    def batch(self) -> int | None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.by.batch
+
+    def gradients_per_step(self, posterior: Posterior) -> float:
+        return self.by.gradients_per_step(posterior)
+
+    def kept(self, unit: int) -> bool:
+        return self.by.kept(unit)
+
     def enter(self, posterior: Posterior, shared: None, left: Left, tick: Tick) -> Watched:
-        begun = super().enter(posterior, shared, left, tick)
-        lowest = posterior.mean_loss(begun.variables, self.validation)
-        own = (begun.variables, begun.memory, begun.loss)
-        return Watched(*own, best=begun.variables, lowest=lowest, since=jnp.int32(0), mean=jnp.zeros(()))
+        chain: Any = self.by.enter(posterior, shared, left, tick)
+        lowest = self.by.validation_loss(posterior, chain, self.validation)
+        return Watched(chain, self._result(chain), lowest, since=jnp.int32(0), mean=jnp.zeros(()))
+
+    def _result(self, chain: Any) -> dict[str, Any]:
+        return {name: getattr(chain, name) for name in self.by.result}
+
+    def step(self, posterior: Posterior, shared: None, flight: Watched, tick: Tick) -> Watched:
+        return replace(flight, chain=self.by.step(posterior, shared, flight.chain, tick))
 
     def going(self, flight: Watched) -> jax.Array:
         return flight.since < self.patience
@@ -61,17 +89,27 @@ class StoppedTraining(Train):
     def close(
         self, posterior: Posterior, shared: None, chain: Watched, flight: Watched, tick: Tick
     ) -> tuple[Watched, dict[str, jax.Array], None]:
-        ended, statistics, _ = super().close(posterior, shared, chain, flight, tick)
         going = self.going(flight)
+        ended, statistics, _ = self.by.close(posterior, shared, chain.chain, flight.chain, tick)
+        # What a chain that has stopped would add to an average does not count.
+        ended = _either(going, ended, flight.chain)
         mean = jnp.where(going, statistics["loss"], flight.mean)
-        found = posterior.mean_loss(flight.variables, self.validation)
+        found = self.by.validation_loss(posterior, ended, self.validation)
         better = found < flight.lowest
-        best, lowest = _either(better, (flight.variables, found), (flight.best, flight.lowest))
+        best, lowest = _either(better, (self._result(ended), found), (flight.best, flight.lowest))
         since = jnp.where(better, 0, flight.since + 1)
         done = (since >= self.patience) | (tick.unit == self.units - 1)
-        variables = _either(done, best, flight.variables)
-        ended = replace(ended, variables=variables, best=best, lowest=lowest, since=since, mean=mean)
-        return ended, {"loss": mean, "validation": jnp.where(going, found, flight.lowest)}, None
+        ended = replace(ended, **_either(done, best, self._result(ended)))
+        statistics = {"loss": mean, "validation": jnp.where(going, found, flight.lowest)}
+        return Watched(ended, best, lowest, since, mean), statistics, None
+
+    def draw(
+        self, posterior: Posterior, shared: None, chain: Watched, tick: Tick
+    ) -> tuple[Any, dict[str, jax.Array]]:
+        return self.by.draw(posterior, shared, chain.chain, tick)
+
+    def leave(self, chain: Watched) -> Any:
+        return chain.chain
 
 
 def _either(condition: jax.Array, first: Any, second: Any) -> Any:

@@ -31,6 +31,7 @@ from symbayes.engine.phase import Chain, Flight, Left, Phase, Tick, phase, stati
 from symbayes.methods.phases.energies import measured
 from symbayes.methods.phases.schedules import Rate
 from symbayes.posterior import Posterior
+from symbayes.posterior.numerics import Chunks
 from symbayes.pytrees import pytree
 
 Optimizer = Literal["adam", "adamw", "sgd", "nesterov"]
@@ -63,6 +64,8 @@ class Train(Phase):
     """
 
     shown: ClassVar[tuple[str, ...]] = ("loss",)
+    result: ClassVar[tuple[str, ...]] = ("variables",)
+    """What of a chain is the result of its training."""
 
     units: Any
     rate: Rate
@@ -115,6 +118,12 @@ class Train(Phase):
         rate = self.rate.at(tick.unit, tick.step, self.steps(posterior, None))
         return jax.tree.map(lambda w, d: w - rate * d, params, direction), memory
 
+    def taken(self, by_data: Any, by_prior: Any) -> tuple[Any, Any]:
+        """Both parts of the gradient as `moved` takes them: as one, but for adamw."""
+        if self.optimizer == "adamw":
+            return by_data, by_prior
+        return jax.tree.map(jnp.add, by_data, by_prior), None
+
     def loss(self, posterior: Posterior, variables: Any, tick: Tick) -> tuple[jax.Array, Any, Any, Any]:
         """The loss, its gradient, weight decay that is not part of the gradient, and the new statistics."""
         apart = self.optimizer == "adamw"
@@ -132,6 +141,10 @@ class Train(Phase):
     ) -> tuple[Chain, dict[str, jax.Array], None]:
         mean = flight.loss / self.steps(posterior, None)
         return replace(flight, loss=jnp.zeros(())), {"loss": mean}, None
+
+    def validation_loss(self, posterior: Posterior, chain: Chain, examples: Chunks) -> jax.Array:
+        """The mean loss of other examples under the result so far."""
+        return posterior.mean_loss(chain.variables, examples)
 
     def kept(self, unit: int) -> bool:
         before, off = divmod(self.units - 1 - unit, self.thin)

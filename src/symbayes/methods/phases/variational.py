@@ -105,10 +105,10 @@ class Variational(Phase):
         )
         kl, by_kl = jax.value_and_grad(lambda q: divergence(posterior, q[0], q[1], tick.key))(moving)
         unit = posterior.temperature / posterior.size
-        gradient = jax.tree.map(lambda slope: -unit * slope, by_data)
-        decay = jax.tree.map(lambda slope: self._risen(posterior, tick) * unit * slope, by_kl)
-        if self.by.optimizer != "adamw":
-            gradient, decay = jax.tree.map(jnp.add, gradient, decay), None
+        gradient, decay = self.by.taken(
+            jax.tree.map(lambda slope: -unit * slope, by_data),
+            jax.tree.map(lambda slope: self._risen(posterior, tick) * unit * slope, by_kl),
+        )
         (params, log_scales), memory = self.by.moved(posterior, moving, gradient, decay, flight.memory, tick)
         loss = flight.loss - unit * log_likelihood
         return Approximating({"params": params, "stats": stats}, log_scales, memory, loss, flight.kl + kl)

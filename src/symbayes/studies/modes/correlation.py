@@ -59,7 +59,7 @@ class Correlation(Part):
         far, y = elsewhere(self.settings.elsewhere[0]), np.asarray(dataset.test.y)
         rows = []
         for name, method in self.methods.items():
-            base: Any = method
+            base: Any = method.resolve(posterior)
             for factor in self.factors:
                 tried = replace(base, learning_rate=factor * base.learning_rate)
                 for seed in range(self.seeds):

@@ -173,3 +173,25 @@ def test_many_networks_move_in_waves():
     assert np.all(np.diff(one.objective) >= 0)
     assert one.objective[-1] == pytest.approx(all_pairs(one.draws), rel=1e-4)
     jax.tree.map(np.testing.assert_array_equal, one.elements, two.elements)
+
+
+def test_networks_of_a_wave_see_the_same_sum():
+    """However threads take turns: one that climbs late must not see what others of its wave have moved."""
+    network = kind("gelu")
+    stack = Stack.of(stacked([network.draw(n) for n in range(4)]), network.group)
+
+    class OneByOne(ThreadPoolExecutor):
+        """Does a piece of work when its result is asked for, as the slowest of threads would."""
+
+        def map(self, fn, *iterables, **_):
+            return map(fn, *iterables)
+
+    found = []
+    for executor in (ThreadPoolExecutor, OneByOne):
+        with executor() as threads:
+            climb = _JointClimb(stack, Plan(network.group), Elements(stack), threads, None)
+            everyone = [one for wave in climb.waves() for one in wave]
+            for _ in range(3):
+                climb.advance(everyone)
+            found.append(climb.elements.batch())
+    jax.tree.map(np.testing.assert_array_equal, *found)

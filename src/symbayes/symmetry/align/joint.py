@@ -155,7 +155,9 @@ class _JointClimb:
         So they move one after the other, and only those that still gain by it.
         """
         moved = False
-        for number, old, new in filter(None, self.threads.map(partial(self.climb, climb), networks)):
+        # All have climbed before one moves: the sum that they climb towards must not change under them.
+        climbed = list(self.threads.map(partial(self.climb, climb), networks))
+        for number, old, new in filter(None, climbed):
             if self.gain(old, new) > 0:
                 self.subtract(old)
                 self.add(new)

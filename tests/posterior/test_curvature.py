@@ -13,6 +13,7 @@ import pytest
 import symbayes as sb
 from symbayes import trees
 from symbayes.data import Examples
+from symbayes.networks.traced import equations
 from symbayes.posterior.curvature import STRUCTURES, Peak, prior_scales, products, validated
 from symbayes.posterior.curvature.evidence import FACTORS
 from symbayes.posterior.forwards import output_moments
@@ -146,6 +147,23 @@ def test_kronecker_factors_are_exact_for_one_example() -> None:
     np.testing.assert_allclose(
         rebuilt(posterior, "kronecker", variables), blocks(whole, posterior), atol=1e-4 * np.abs(whole).max()
     )
+
+
+@pytest.mark.parametrize("form", ["kronecker", "last-layer"])
+def test_eigenvectors_of_several_chains_are_taken_one_after_another(form: str) -> None:
+    """Two batches of matrices at the same time wait for one another for ever, with jax 0.10 on a CPU."""
+    posterior = small(*NETWORKS["mlp"], 2, 4)
+    structure = STRUCTURES[form]
+    ones = dict.fromkeys(structure.names(posterior), jnp.ones(()))
+
+    def spectrum(variables: Any) -> Any:
+        return structure.spectrum(posterior, structure.of_chunk(posterior, variables, 0), ones)
+
+    chains = jax.vmap(posterior.init)(jax.random.split(jax.random.key(SEED), 3))
+    program = jax.make_jaxpr(jax.vmap(spectrum))(chains).jaxpr
+    found = [equation for equation, _ in equations(program) if equation.primitive.name == "eigh"]
+    assert found
+    assert all(equation.invars[0].aval.ndim == 2 for equation in found)
 
 
 def test_kronecker_factors_of_many_examples_and_positions() -> None:

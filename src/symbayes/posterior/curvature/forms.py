@@ -22,6 +22,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.sharding import Mesh
 
 from symbayes import trees
 from symbayes.distributions import Gaussian, Kronecker, LastLayer
@@ -29,6 +30,7 @@ from symbayes.distributions.kronecker import as_factor, to_coordinates
 from symbayes.posterior.curvature.products import Product, products
 from symbayes.posterior.curvature.slopes import Slopes, slopes
 from symbayes.posterior.curvature.structure import Leaves, Spectrum, Structure, parameters, rows_of
+from symbayes.posterior.numerics import in_groups
 from symbayes.posterior.posterior import Posterior
 from symbayes.pytrees import pytree
 from symbayes.specs import require
@@ -161,7 +163,7 @@ class KroneckerFactored(Structure):
         for name, g in sums["outputs"].items():
             one = kernels.get(name)
             a = sums["inputs"][name] / (posterior.size * one.positions) if one else jnp.ones((1, 1))
-            (of_a, by_a), (of_g, by_g) = _eigen(a), _eigen(g)
+            (of_a, by_a), (of_g, by_g) = eigen(a, posterior.mesh), eigen(g, posterior.mesh)
             values[name] = jnp.square(scales[name]) * of_a[:, None] * of_g
             rows, columns = (one.rows, one.columns) if one else ((), (0,))
             inputs[name] = as_factor(by_a, shapes[name], rows)
@@ -226,7 +228,7 @@ class WholeLastLayer(Structure):
         shapes = parameters(posterior)
         own = tuple((name, shapes[name]) for name in self.names(posterior))
         units = jnp.concatenate([jnp.full(math.prod(shape), scales[name]) for name, shape in own])
-        values, vectors = _eigen(units[:, None] * sums * units)
+        values, vectors = eigen(units[:, None] * sums * units, posterior.mesh)
         return LayerSpectrum(values, vectors, scales, own)
 
 
@@ -234,10 +236,18 @@ def _is_vector(shape: tuple[int, ...]) -> bool:
     return len(shape) == 1 and shape[0] <= LARGEST_VECTOR
 
 
-def _eigen(matrix: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Eigenvalues, none below zero, and eigenvectors as rows."""
-    values, vectors = jnp.linalg.eigh(matrix)
-    return jnp.maximum(values, 0.0), vectors.T
+def eigen(matrix: jax.Array, mesh: Mesh | None) -> tuple[jax.Array, jax.Array]:
+    """Eigenvalues, none below zero, and eigenvectors as rows.
+
+    Chains go one after another: with jax 0.10 on a CPU, two batches of matrices at the same time wait for one
+    another for ever.
+    """
+
+    def one(matrix: jax.Array) -> tuple[jax.Array, jax.Array]:
+        values, vectors = jnp.linalg.eigh(matrix)
+        return jnp.maximum(values, 0.0), vectors.T
+
+    return in_groups(one, 1, mesh)(matrix)
 
 
 STRUCTURES: dict[str, Structure] = {

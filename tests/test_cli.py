@@ -226,13 +226,23 @@ def test_every_help_has_an_example_that_is_understood(
         parse(words[1:])
 
 
-def test_help_speaks_of_defaults_once_and_in_words(capsys: pytest.CaptureFixture[str]) -> None:
-    for command in (["sample", "hmc"], ["evaluate"], ["report"], ["align"], ["compact"], ["symmetries"]):
-        with pytest.raises(SystemExit):
-            main([*command, "--help"])
-        text = capsys.readouterr().out
-        assert f"Example: symbayes {' '.join(command)}" in text
-        assert "None" not in text
+def undescribed(text: str) -> list[str]:
+    """The options in a help text of which nothing is said but name, values and default."""
+    plain = re.sub("[│╭╮╰╯─]", " ", text)
+    options = [" ".join(option.split()) for option in re.split(r"\n\s*(?=--[a-z])", plain)[1:]]
+    bare = [
+        re.sub(r"^--[a-z-]+,?|\([^()]*\)|\{[^}]*\}|\[[^]]*\]|[A-Z:/|]{2,}", "", option) for option in options
+    ]
+    return [option for option, said in zip(options, bare, strict=True) if not said.strip()]
+
+
+@pytest.mark.parametrize("command", every_command(), ids=" ".join)
+def test_help_describes_every_option(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([*command, "--help"])
+    text = capsys.readouterr().out
+    assert not undescribed(text)
+    assert "None" not in text
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:

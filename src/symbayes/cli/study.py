@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 from rich.table import Table
-from tyro.conf import subcommand
+from tyro.conf import arg, subcommand
 
 from symbayes.cli.groups import group
+from symbayes.cli.options import default
 from symbayes.cli.output import Json, Output
 from symbayes.cli.told import with_json
 from symbayes.studies import STUDIES
 from symbayes.studies.study import listed
+
+_Out = Annotated[Path | None, default("runs/study-NAME-PRESET")]
+_Only = Annotated[tuple[str, ...], arg(metavar="PART [PART ...]", help_behavior_hint="(default: all)")]
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,10 @@ StudyCommand = group(
     [
         Annotated[ListStudies, subcommand("list", prefix_name=False)],
         *(
-            Annotated[with_json(study), subcommand(name, prefix_name=False, description=study.help())]
+            Annotated[
+                with_json(study, out=_Out, only=_Only),
+                subcommand(name, prefix_name=False, description=study.help()),
+            ]
             for name, study in STUDIES.items()
         ),
     ],

@@ -37,11 +37,11 @@ class Study(ABC):
     """A published experiment.
 
     Attributes:
-        preset: quick is for two processor cores and embedded data, gpu is as close to the published setting
-        as
-            one large accelerator allows, tiny takes seconds and only shows that everything works.
+        preset: quick is for two processor cores and embedded data; gpu is as close to the published setting
+            as one large accelerator allows; tiny takes seconds, and only shows that everything works.
         out: folder of the study; parts whose results are there are not computed again.
-        only: do only these parts; a piece of a part's name is enough, as in --only mixing.
+        only: do only these parts. Where a study has several posteriors, a name without that of the posterior
+            means the part of each.
         seed: seed of all runs.
     """
 
@@ -68,7 +68,11 @@ class Study(ABC):
     @classmethod
     def help(cls) -> str:
         """The help text of its command."""
-        return f"{cls.title} {cls.cited()}\n\nExample: symbayes study {cls.name} --preset quick"
+        parts = ", ".join(dict.fromkeys(name.rpartition(".")[2] for name in cls().parts()))
+        return (
+            f"{cls.title}\n\nThe paper: {cls.cited()}\n\nIts parts: {parts}.\n\n"
+            f"Example: symbayes study {cls.name} --preset quick"
+        )
 
     @classmethod
     def cited(cls) -> str:

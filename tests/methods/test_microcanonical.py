@@ -1,6 +1,7 @@
 """Isokinetic dynamics against its differential equation; microcanonical chains: tuning, bias, what is
 told."""
 
+import dataclasses
 import warnings
 from typing import Any
 
@@ -8,11 +9,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from gaussians import weights
+from gaussians import tempered, weights
 
 import symbayes as sb
+from symbayes.engine.phase import Left, Tick
 from symbayes.methods.phases.isokinetic import partly_refreshed, turned
 from symbayes.methods.phases.microcanonical import judged
+from symbayes.methods.phases.resting import rest
 
 ZERO = {"params": {"output": {"bias": np.zeros(1), "kernel": np.zeros((2, 1))}}}
 
@@ -66,6 +69,47 @@ def test_small_energy_errors_leave_little_bias(linear: Any) -> None:
     assert np.unique(drawn.stats["step_size"]).size == 16, "each chain has its own, fixed after burn-in"
     assert drawn.origin is not None
     assert "draws of MCLMC are biased by their energy error" in method.tell(drawn.origin.traces)[0]
+
+
+TICK = Tick(jax.random.key(0), jnp.int32(0))
+
+
+def gliding(posterior: sb.Posterior) -> tuple[Any, Any, Any, Any]:
+    """A phase of adjusted trajectories, what its chains share, and a chain before a trajectory and in it."""
+    method = sb.AdjustedMCLMC(step_size=0.1, trajectory=0.2, burn_in=0, draws=1, chains=1).resolve(posterior)
+    flies = jax.tree.map(jnp.asarray, method.phases(posterior)[-1])
+    here = jax.tree.map(jnp.float32, ZERO)
+    shared = flies.begin(posterior, Left(jax.tree.map(lambda leaf: leaf[None], here)), TICK)
+    chain = rest(posterior, here)
+    return flies, shared, chain, flies.open(posterior, shared, chain, TICK)
+
+
+def test_only_the_end_of_an_adjusted_trajectory_is_measured_in_float32(
+    linear: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With gradients in reduced precision that is one more pass over all data, which other steps save."""
+    posterior = tempered(linear[0], 1.0)
+    posterior.precision = "bf16"
+    flies, shared, chain, flight = gliding(posterior)
+    passes: list[Any] = []
+
+    def measured(self: Any, variables: Any) -> Any:
+        passes.append(variables)
+        return chain.likelihood
+
+    monkeypatch.setattr(sb.Posterior, "measured_terms", measured)
+    flight = flies.step(posterior, shared, flight, TICK)
+    assert len(passes) == 0
+    flies.judged(posterior, shared, chain, flight, TICK)
+    assert len(passes) == 1
+
+
+@pytest.mark.parametrize("change", [-np.inf, np.inf, np.nan])
+def test_a_trajectory_whose_energy_is_not_finite_is_rejected(linear: Any, change: float) -> None:
+    """The velocity can point against a gradient so large that its kinetic energy would vanish."""
+    flies, shared, chain, flight = gliding(linear[0])
+    flight = dataclasses.replace(flight, change=jnp.float32(change))
+    assert flies.judged(linear[0], shared, chain, flight, TICK)[1] == -np.inf
 
 
 def test_an_energy_variance_that_is_off_is_told_loudly() -> None:

@@ -78,9 +78,15 @@ def test_gradient_of_the_criterion() -> None:
     )
 
 
-@pytest.mark.parametrize("first", [0.1, 4.0])
-def test_length_finds_the_quarter_period_of_a_gaussian(first: float) -> None:
-    """Of N(0, 2^2) in ten dimensions, exactly integrated: w' = w cos(t/2) + 2 p sin(t/2)."""
+@pytest.mark.parametrize(
+    ("first", "longest", "expected"),
+    [(0.1, math.inf, math.pi), (4.0, math.inf, math.pi), (0.1, 1.0, 1.0)],
+)
+def test_length_finds_the_quarter_period_of_a_gaussian(first: float, longest: float, expected: float) -> None:
+    """Of N(0, 2^2) in ten dimensions, exactly integrated: w' = w cos(t/2) + 2 p sin(t/2).
+
+    It does not grow above the longest that can be flown.
+    """
 
     def trial(carry: Any, key: jax.Array) -> Any:
         length, w = carry
@@ -88,12 +94,36 @@ def test_length_finds_the_quarter_period_of_a_gaussian(first: float) -> None:
         end = w * jnp.cos(t / 2) + 2 * p * jnp.sin(t / 2)
         last = p * jnp.cos(t / 2) - w / 2 * jnp.sin(t / 2)
         flown = Flown({"w": w}, {"w": end}, {"w": last}, jnp.full(64, t))
-        return (length.learned(flown, jnp.ones(64)), end), None
+        return (length.learned(flown, jnp.ones(64), jnp.float32(longest)), end), None
 
     w = 2 * jax.random.normal(jax.random.key(7), (64, 10))
     keys = jax.random.split(jax.random.key(0), 300)
     (length, _), _ = jax.jit(lambda c, k: jax.lax.scan(trial, c, k))((Length.start(first), w), keys)
-    assert float(jnp.exp(length.settled().current)) == pytest.approx(math.pi, rel=0.12)
+    found = float(jnp.exp(length.settled().current))
+    assert found == pytest.approx(expected, rel=0.12)
+    assert found < max(first, longest) + 1e-5
+
+
+def test_length_does_not_grow_where_trajectories_are_cut_off() -> None:
+    """One direction is a thousand times as narrow as the others: a quarter of their period takes thousands of
+    steps, more than adaptation allows."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(20, 3)).astype(np.float32) * [1000.0, 1e-3, 1e-3]
+    y = rng.normal(size=(20, 1)).astype(np.float32)
+    posterior = sb.Posterior(
+        sb.networks.mlp(hidden=(), outputs=1),
+        sb.likelihoods.Gaussian(1.0),
+        sb.priors.Normal(1.0),
+        sb.data.Examples(x.astype(np.float32), y),
+    )
+    method = sb.HMC(trajectory="chees", burn_in=12, draws=1, chains=4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        drawn = sb.run(method, posterior, progress=False)
+    assert drawn.origin is not None
+    traces = drawn.origin.traces
+    assert (traces["trajectory"] / traces["step_size"])[:, :12].max() == pytest.approx(1024, rel=1e-3)
+    assert float(drawn.origin.found["length/current"]) <= math.log(math.pi / 2) + 1e-5
 
 
 def test_jitter_spreads_the_lengths_that_are_flown(linear: Any) -> None:

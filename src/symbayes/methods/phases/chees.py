@@ -63,8 +63,11 @@ class Length:
     def value(self) -> jax.Array:
         return jnp.exp(self.current)
 
-    def learned(self, flown: Flown, acceptance: jax.Array) -> Length:
-        """After the trajectories of all chains."""
+    def learned(self, flown: Flown, acceptance: jax.Array, longest: jax.Array) -> Length:
+        """After the trajectories of all chains.
+
+        Above `longest`, where trajectories are cut off, the length does not grow: they tell nothing of it.
+        """
         gradient = criterion_gradient(flown, acceptance)
         gradient = jnp.where(jnp.isfinite(gradient), gradient, 0.0)
         trials = self.trials + 1
@@ -72,6 +75,7 @@ class Length:
         direction = gradient / (jnp.sqrt(square / (1 - BETA**trials)) + jnp.finfo(jnp.float32).tiny)
         rate = jnp.maximum(LAST, FIRST / jnp.sqrt(trials))
         current = self.current + jnp.clip(rate * direction, -CHANGE, CHANGE)
+        current = jnp.minimum(current, jnp.maximum(self.current, jnp.log(longest)))
         forget = trials**-KAPPA
         average = forget * current + (1 - forget) * self.average
         return Length(current, average, square, trials)

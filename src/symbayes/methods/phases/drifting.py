@@ -35,7 +35,7 @@ import jax.numpy as jnp
 from symbayes import trees
 from symbayes.methods.phases.isokinetic import isokinetic_step
 from symbayes.methods.phases.mass import Spread
-from symbayes.methods.phases.resting import Resting, either
+from symbayes.methods.phases.resting import Resting, either, exact
 from symbayes.posterior import Posterior
 from symbayes.posterior.numerics.sums import compensated
 from symbayes.pytrees import pytree
@@ -110,6 +110,7 @@ def energy_error(
 ) -> tuple[Resting, Any, jax.Array, jax.Array]:
     """The end of a step, its velocity, its energy error, and whether all of these are finite."""
     there, velocity, change = isokinetic_step(posterior, here, velocity, step_size, scales)
+    there = exact(posterior, there)
     potential = posterior.difference_terms(
         there.variables["params"], here.variables["params"], there.likelihood, here.likelihood
     )

@@ -24,7 +24,7 @@ from symbayes import trees
 from symbayes.engine.phase import Tick, phase
 from symbayes.methods.phases.adaptation import Tuning
 from symbayes.methods.phases.isokinetic import GRADIENTS, any_direction, isokinetic_step
-from symbayes.methods.phases.resting import Resting, per_parameter
+from symbayes.methods.phases.resting import Resting, exact, per_parameter
 from symbayes.methods.phases.tuned import TunedTrajectories
 from symbayes.posterior import Posterior
 from symbayes.posterior.numerics.sums import compensated
@@ -65,7 +65,7 @@ class IsokineticTrajectories(TunedTrajectories):
     def judged(
         self, posterior: Posterior, shared: Tuning, chain: Resting, flight: Gliding, tick: Tick
     ) -> tuple[Resting, jax.Array, Any]:
-        end = Resting(flight.variables, flight.gradient, flight.likelihood)
+        end = exact(posterior, Resting(flight.variables, flight.gradient, flight.likelihood))
         new, old = end.variables["params"], chain.variables["params"]
         potential = posterior.difference_terms(new, old, end.likelihood, chain.likelihood)
         log_accept = compensated(*potential, -flight.change)

@@ -43,12 +43,14 @@ class Resting:
 def rest(posterior: Posterior, variables: Any) -> Resting:
     """A chain at these variables."""
     gradient, terms = posterior.gradient_and_terms(variables)
-    return Resting(variables, gradient, exact_terms(posterior, variables, terms))
+    return exact(posterior, Resting(variables, gradient, terms))
 
 
-def exact_terms(posterior: Posterior, variables: Any, terms: jax.Array) -> jax.Array:
-    """The likelihood for an accept step: float32, whatever the precision of the gradient with `terms` was."""
-    return terms if posterior.precision == "float32" else posterior.measured_terms(variables)
+def exact(posterior: Posterior, there: Resting) -> Resting:
+    """The same with the likelihood in float32, as an accept step needs it."""
+    if posterior.precision == "float32":
+        return there
+    return Resting(there.variables, there.gradient, posterior.measured_terms(there.variables))
 
 
 def per_parameter(posterior: Posterior, step_size: jax.Array, params: Any, scales: Any = None) -> Any:

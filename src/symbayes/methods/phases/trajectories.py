@@ -41,7 +41,7 @@ from symbayes.methods.phases.resting import (
     Resting,
     decide,
     either,
-    exact_terms,
+    exact,
     fresh_momentum,
     log_acceptance,
     per_parameter,
@@ -184,9 +184,7 @@ class Trajectories(Phase):
     ) -> tuple[Resting, jax.Array, Any]:
         """The end of a trajectory, the log of its acceptance probability, and the last and the first
         momentum."""
-        end = Resting(
-            flight.variables, flight.gradient, exact_terms(posterior, flight.variables, flight.likelihood)
-        )
+        end = exact(posterior, Resting(flight.variables, flight.gradient, flight.likelihood))
         first = fresh_momentum(tick.key, chain.variables["params"])
         last = self.last_momentum(posterior, shared, flight)
         return end, log_acceptance(posterior, chain, end, first, last), (last, first)

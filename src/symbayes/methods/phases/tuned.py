@@ -111,7 +111,8 @@ class TunedTrajectories(Stepping, Trajectories):
     def learn(self, shared: Tuning, evidence: Evidence, tick: Tick) -> Tuning:
         learned = super().learn(shared, evidence, tick)
         if evidence.flown is not None:
-            length = shared.length.learned(evidence.flown, evidence.acceptance)
+            longest = self.longest * shared.step_size / (1 + self.jitter)
+            length = shared.length.learned(evidence.flown, evidence.acceptance, longest)
             length = jax.tree.map(lambda a, b: jnp.where(self.adapting, a, b), length, shared.length)
             learned = dataclasses.replace(learned, length=length)
         return dataclasses.replace(learned, share=van_der_corput(tick.unit + 1))

@@ -44,7 +44,8 @@ def features(posterior: sb.Posterior, variables: Any) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def theirs(small: sb.Posterior) -> np.ndarray:
-    infer = pytest.importorskip("numpyro.infer", reason="numpyro is installed with the extra bench")
+    from numpyro import infer  # here, since it takes a second to import
+
     kernel = infer.NUTS(potential_fn=lambda params: -small.log_density({"params": params, "stats": {}}))
     keys = jax.random.split(jax.random.key(5), CHAINS)
     begin = jax.vmap(lambda key: small.init(key)["params"])(keys)

@@ -61,7 +61,7 @@ types: $(VENV)/.dev  ## static types
 	@$(BIN)/pyright --pythonpath $(BIN)/python
 
 docs: $(VENV)/.docs  ## build the documentation into site/
-	@$(BIN)/mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 wheel:  ## build a wheel, and use it from a new environment (WHEEL_PYTHON chooses the interpreter)
 	@PYTHON=$(WHEEL_PYTHON) docs/examples/new_environment.sh

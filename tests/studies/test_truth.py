@@ -68,6 +68,19 @@ def test_gap_is_paired_over_examples() -> None:
     assert found["error"] == pytest.approx(np.std(each[0] - each[1], ddof=1) / np.sqrt(50))
 
 
+def test_gap_has_the_error_of_chains_too() -> None:
+    """Chains that differ in the same way at all examples: the error over examples is nothing."""
+    levels = np.array([[0.9, 0.6, 0.5], [0.4, 0.4, 0.4]])
+    a, b = (
+        CategoricalPredictive(np.broadcast_to(np.stack([p, 1 - p], -1)[:, None, None], (3, 1, 20, 2)))
+        for p in levels
+    )
+    found = gap(a, b, np.zeros(20, np.int32))
+    apart = -np.log(levels[0]) + np.log(levels[1])
+    assert found["difference"] == pytest.approx(-np.log(2 / 3) + np.log(0.4))
+    assert found["error"] == pytest.approx(np.std(apart, ddof=1) / np.sqrt(3))
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_families_have_the_standard_deviation_asked_for(family: str) -> None:
     import jax
@@ -125,9 +138,17 @@ def test_answer_on_temperature_follows_the_numbers(cold: dict[str, float], words
 
 def test_answer_on_augmentation_tells_what_was_done() -> None:
     rows = {"0.1": score(0.2, difference=-0.1, error=0.01), "1": score(0.3, difference=0.0, error=0.0)}
-    answer = PARTS["augmentation"].answer({"temperatures": rows})
-    assert answer.startswith("With augmentation (shift, 2 copies of every image): the loss is lowest at")
-    assert "is a cold-posterior effect" in answer
+    warm = {"0.1": score(0.4, difference=0.1, error=0.01), "1": rows["1"]}
+    answer = PARTS["augmentation"].answer(
+        {"temperatures": rows, "mini-batches": rows, "mini-batches, plain": warm}
+    )
+    fixed, fresh, plain = re.split(r"\. (?=With)", answer)
+    assert fixed.startswith(
+        "With augmentation (shift, 2 copies of every image) and HMC, the loss is lowest at"
+    )
+    assert fresh.startswith("With SGHMC and new copies in every mini-batch, the loss is lowest at")
+    assert all("is a cold-posterior effect" in told for told in (fixed, fresh))
+    assert plain.startswith("With SGHMC and no augmentation, the loss is lowest at temperature 1")
 
 
 def test_answer_on_priors_follows_the_numbers() -> None:

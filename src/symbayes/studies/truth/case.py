@@ -133,9 +133,19 @@ def scores(predictive: Predictive, y: Any) -> dict[str, float]:
 
 
 def gap(predictive: Predictive, other: Predictive, y: Any) -> dict[str, float]:
-    """The difference of two losses per example, and its standard error over examples."""
+    """The difference of two losses per example, and its standard error over examples and over chains.
+
+    Chain c of the one is compared with chain c of the other.
+    """
     difference = predictive.losses(y) - other.losses(y)
-    return {
-        "difference": float(difference.mean()),
-        "error": float(difference.std(ddof=1) / math.sqrt(len(difference))),
-    }
+    errors = [difference.std(ddof=1) / math.sqrt(len(difference))]
+    chains = min(each.every.shape[0] for each in (predictive, other))
+    if chains > 1:
+        apart = [
+            np.mean(
+                [each.of_draws(lambda array, c=c: array[c : c + 1]).losses(y) for c in range(chains)], axis=1
+            )
+            for each in (predictive, other)
+        ]
+        errors.append((apart[0] - apart[1]).std(ddof=1) / math.sqrt(chains))
+    return {"difference": float(difference.mean()), "error": float(math.hypot(*errors))}

@@ -8,7 +8,7 @@ the colder the posterior is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from symbayes.engine import Method
@@ -17,6 +17,8 @@ from symbayes.methods import MicrocanonicalEnsemble as Mile
 from symbayes.studies.truth.case import Case
 
 FAMILIES = ("normal", "logistic", "mixture")
+
+_FRESH = SGHMC(burn_in=200, thin=5, draws=60, chains=4)
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,7 @@ class Settings:
         augmentation: the augmentations of images, in the part on augmentation.
         copies: number of augmented copies of every image.
         augmented: the temperatures in the part on augmentation.
+        fresh: the method that draws new copies for every mini-batch.
         families: families of priors.
         shifts: kinds of shifted inputs.
         whitened: length of trajectories under the covariance prior, in units of its standard deviations.
@@ -43,6 +46,7 @@ class Settings:
     augmentation: tuple[str, ...] = ("shift",)
     copies: int = 2
     augmented: tuple[float, ...] = (0.1, 1.0)
+    fresh: SGHMC = _FRESH
     families: tuple[str, ...] = FAMILIES
     shifts: tuple[str, ...] = ("gaussian-noise", "gaussian-blur", "contrast", "dead-pixels")
     whitened: float = 1.0
@@ -66,12 +70,15 @@ TINY = Settings(
     ),
     temperatures=(0.1, 1.0),
     copies=2,
+    fresh=SGHMC(burn_in=1, thin=1, draws=4, chains=2, batch=32),
     wider=(0.5, 1.0),
     families=("normal",),
     shifts=("gaussian-noise",),
     whitened=0.05,
     aligned_draws=12,
 )
+
+_CYCLES = SGHMC(schedule="cyclical", cycle=50, burn_in=100, thin=2, draws=40, chains=4)
 
 QUICK = Settings(
     cases=(
@@ -85,16 +92,15 @@ QUICK = Settings(
             sweep=HMC(step_size=8e-3, trajectory=0.64, burn_in=30, draws=40, chains=4),
             ensemble=DeepEnsemble(epochs=200, chains=10, learning_rate=3e-3),
             samplers={
-                "nuts": NUTS(step_size=1e-2, burn_in=20, draws=40, chains=4, depth=7),
+                "nuts": NUTS(step_size=1e-2, burn_in=20, draws=40, chains=4, depth=9),
                 "mala": MALA(thin=100, burn_in=40, draws=50, chains=4),
                 "adjusted-mclmc": AdjustedMCLMC(trajectory=0.64, burn_in=30, draws=40, chains=4),
-                "mclmc": MCLMC(thin=50, burn_in=100, draws=50, chains=4),
-                "mile": Mile(epochs=100, thin=50, burn_in=60, draws=40, chains=4),
+                "mclmc": MCLMC(thin=50, burn_in=300, draws=50, chains=4),
+                "mile": Mile(epochs=100, thin=50, burn_in=200, draws=40, chains=4),
                 "sgld": SGLD(burn_in=200, thin=5, draws=60, chains=4),
-                "sghmc": SGHMC(burn_in=200, thin=5, draws=60, chains=4),
-                "sghmc, cyclical": SGHMC(
-                    schedule="cyclical", cycle=50, burn_in=100, thin=2, draws=40, chains=4
-                ),
+                "sghmc": _FRESH,
+                "sghmc, cyclical": _CYCLES,
+                "sghmc, cyclical, preconditioned": replace(_CYCLES, precondition=True),
                 "vi": MeanField(epochs=200, draws=60),
                 "swag": SWAG(epochs=100, draws=60),
             },
@@ -103,9 +109,10 @@ QUICK = Settings(
 )
 
 
+_SGHMC = SGHMC(batch=500, burn_in=30, thin=2, draws=30, chains=4)
 STOCHASTIC: dict[str, Method] = {
     "sgld": SGLD(batch=500, burn_in=30, thin=2, draws=30, chains=4),
-    "sghmc": SGHMC(batch=500, burn_in=30, thin=2, draws=30, chains=4),
+    "sghmc": _SGHMC,
 }
 APPROXIMATE: dict[str, Method] = {
     "sghmc, cyclical": SGHMC(
@@ -155,6 +162,7 @@ GPU = Settings(
     cases=tuple(make(name) for make in (_mlp_on_gpu, _lenet_on_gpu) for name in ("fashion-mnist", "mnist")),
     temperatures=(0.1, 0.3, 1.0, 3.0),
     copies=2,
+    fresh=_SGHMC,
     wider=(0.5, 1.0, 2.0),
     families=("normal", "logistic"),
     whitened=0.3,

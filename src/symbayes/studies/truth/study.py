@@ -46,7 +46,7 @@ class Truth(Study):
                 f"{first}mixing": Mixing(case, alone, settings.aligned_draws),
                 f"{first}temperature": Temperature(case, alone, settings.temperatures),
                 f"{first}augmentation": AugmentedTemperature(
-                    case, alone, settings.augmented, settings.augmentation, settings.copies
+                    case, alone, settings.augmented, settings.augmentation, settings.copies, settings.fresh
                 ),
                 f"{first}prior": PriorChoice(
                     case, alone, tuple(case.scale * wider for wider in settings.wider), settings.families

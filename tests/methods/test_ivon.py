@@ -66,6 +66,18 @@ def test_steps_are_those_of_the_paper_with_settings_of_the_posterior(
         np.testing.assert_allclose(found, values, rtol=2e-4, err_msg=part)
 
 
+def test_a_steep_likelihood_is_descended_with_the_usual_rate(linear: Any) -> None:
+    """Noise of a hundredth makes gradients ten thousand times as large as noise of one."""
+    plain = linear[0]
+    train = jax.tree.map(np.asarray, plain.train)
+    posterior = sb.Posterior(plain.network, sb.likelihoods.Gaussian(0.01), plain.prior, train)
+    drawn = sb.run(sb.IVON(epochs=100, batch=12, draws=1), posterior, progress=False)
+    assert drawn.origin is not None
+    loss = drawn.origin.traces["loss"][0]
+    assert loss[-1] < loss[0] / 2
+    assert sb.IVON(learning_rate=0.3).resolve(posterior).learning_rate == 0.3
+
+
 def test_each_layer_has_the_decay_of_its_prior(linear: Any) -> None:
     from symbayes.methods.phases.newton import weight_decay
 

@@ -60,6 +60,37 @@ def test_a_step_goes_down_the_mean_of_the_members_losses(tiny: sb.Posterior, kin
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("batch", [1, 100_000], ids=["wide", "narrow"])
+def test_packed_members_begin_as_networks_of_their_own_size(batch: int) -> None:
+    """Four members of a convolutional network with 8 and 16 channels and 32 units."""
+    rng = np.random.default_rng(3)
+    data = sb.data.Examples(rng.random((8, 8, 8, 1), np.float32), rng.integers(0, 10, 8).astype(np.int32))
+    make = functools.partial(sb.networks.cnn, outputs=10)
+    posterior, own = (
+        sb.Posterior(
+            make(channels=(wide, 2 * wide), hidden=(4 * wide,)),
+            sb.likelihoods.Categorical(),
+            sb.priors.Normal(1.0),
+            data,
+        )
+        for wide in (32, 8)
+    )
+    family = masked(posterior, "disjoint", 4, batch, None)
+    phase = dataclasses.replace(
+        sb.PackedEnsemble().resolve(posterior).phases(posterior)[0].arrays(), family=family
+    )
+    variables = posterior.init(jax.random.key(0))
+    chain = phase.enter(posterior, None, Left(variables), Tick(jax.random.key(2), jnp.int32(0)))
+    weights = family.weights(chain.variables["params"], chain.own, chain.fixed)
+    expected = own.init(jax.random.key(1))["params"]
+    assert len(expected) == 4
+    for layer in expected:
+        kernel = np.asarray(weights[layer]["kernel"][2])
+        spread = np.sqrt((kernel**2).sum() / (kernel != 0).sum())
+        assert spread == pytest.approx(float(expected[layer]["kernel"].std()), rel=0.15), layer
+    assert (variables["params"]["conv1"]["kernel"] == chain.variables["params"]["conv1"]["kernel"]).all()
+
+
 def test_rank_one_factors_multiply_the_inputs_and_outputs_of_layers(tiny: sb.Posterior) -> None:
     phase, chain, _ = begun(sb.BatchEnsemble(members=2, spread=0.3), tiny)
     x = np.asarray(tiny.train.x[:5])

@@ -26,9 +26,13 @@ from symbayes.engine.method import Method, method
 from symbayes.engine.phase import Phase
 from symbayes.methods.phases import OnlineNewton, Sample
 from symbayes.methods.phases.schedules import Rate, Schedule
+from symbayes.methods.training import gentle
 from symbayes.posterior import Posterior
 from symbayes.posterior.priors import normal_scales
 from symbayes.specs import Count, Positive, Share, require
+
+USUAL = 0.2
+"""The learning rate of a classification of examples."""
 
 
 @method
@@ -36,7 +40,8 @@ class IVON(Method):
     """Improved variational online Newton (Shen et al. 2024): a Gaussian with independent weights.
 
     Attributes:
-        learning_rate: learning rate at the initial curvature.
+        learning_rate: learning rate at the initial curvature; by default 0.2, or less where the likelihood is
+            steep.
         epochs: passes over the training data.
         batch: examples in a mini-batch; examples that do not fill the last one are left out, different ones
             in each epoch.
@@ -54,7 +59,7 @@ class IVON(Method):
     example: ClassVar[str] = "--epochs 200 --learning-rate 0.1 --chains 5"
     extends: ClassVar[str | None] = "draws"
 
-    learning_rate: Positive = 0.2
+    learning_rate: Positive | None = None
     epochs: Count = 100
     batch: Count = 100
     scale: Positive = 0.02
@@ -71,9 +76,11 @@ class IVON(Method):
             "ivon takes its weight decay from a normal prior: use priors.Normal, for all weights or per "
             "layer, or the method vi",
         )
-        return dataclasses.replace(self, batch=min(self.batch, posterior.size))
+        rate = self.learning_rate or gentle(USUAL, posterior)
+        return dataclasses.replace(self, learning_rate=rate, batch=min(self.batch, posterior.size))
 
     def phases(self, posterior: Posterior) -> tuple[Phase, ...]:
+        assert self.learning_rate is not None, "resolve the method first"
         newton = OnlineNewton(
             units=self.epochs,
             rate=Rate.of(self.learning_rate, self.schedule, self.epochs),

@@ -28,21 +28,24 @@ ADAPTIVE, PLAIN = 1e-3, 0.05
 
 
 def usual_rate(posterior: Posterior, optimizer: Optimizer) -> float:
-    """The learning rate where none is given.
+    """The learning rate where none is given: for plain gradients it follows from the likelihood."""
+    return ADAPTIVE if optimizer in ("adam", "adamw") else gentle(PLAIN, posterior)
+
+
+def gentle(rate: float, posterior: Posterior) -> float:
+    """A learning rate of plain gradients for this likelihood, from that of a classification of examples.
 
     Plain gradients are as large as the likelihood is steep, so a regression with little noise needs a smaller
     rate.  The measure is the trace of its second derivative in the outputs, where these are zero; it is below
     one in the classification of examples.
     """
-    if optimizer in ("adam", "adamw"):
-        return ADAPTIVE
     form = jax.eval_shape(
         lambda key, x: posterior.network.apply(posterior.init(key), x),
         jax.random.key(0),
         posterior.chunks.x[0, :1],
     )
     root = jax.jit(lambda likelihood: likelihood.curvature_root(jnp.zeros(form.shape)))(posterior.likelihood)
-    return float(f"{PLAIN / max(1.0, float(np.sum(np.square(root)))):.3g}")
+    return float(f"{rate / max(1.0, float(np.sum(np.square(root)))):.3g}")
 
 
 @method

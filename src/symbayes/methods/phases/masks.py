@@ -74,11 +74,17 @@ class Masked(Family):
         places: the places of units in parameters and statistics.
         masks: random, each keeping equally many units; or disjoint, with an equal share for each member,
             which then also has its own copy of parameters that belong to no unit.
+        gains: what initial values of parameters are multiplied by, by name.
     """
 
     layers: tuple[Layer, ...]
     places: tuple[Place, ...]
     masks: Literal["random", "disjoint"]
+    gains: tuple[tuple[str, float], ...] = ()
+
+    def begun(self, params: Any) -> Any:
+        flat = trees.flatten(params)
+        return trees.like(params, flat | {name: gain * flat[name] for name, gain in self.gains})
 
     def own(self, params: Any, members: int, amount: Any, key: jax.Array) -> Any:
         masked = {place.path for place in self.places}

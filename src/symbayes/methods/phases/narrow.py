@@ -30,6 +30,7 @@ from symbayes.methods.phases.sharing import InTraining, along
 from symbayes.networks import Network
 from symbayes.networks.counting import count, operations
 from symbayes.networks.sizes import of_any_size
+from symbayes.networks.traced import kernel_axes
 from symbayes.posterior import Posterior
 from symbayes.specs import require
 
@@ -63,7 +64,7 @@ class Narrow(Masked):
         """The masks; and for every axis over units, which entries are kept, whether they are inside the mask,
         and where every entry is among these."""
         masks = super().fixed(params, members, amount, key)
-        vectors, sizes = jax.vmap(self.vectors)(masks), self._sizes()
+        vectors, sizes = jax.vmap(self.vectors)(masks), self.kept_sizes()
         # Entries inside come first, in their order.
         orders = jax.tree.map(lambda vector: jnp.argsort(-vector, axis=1, stable=True), vectors)
         kept = {
@@ -74,7 +75,7 @@ class Narrow(Masked):
         ranks = jax.tree.map(lambda order: jnp.argsort(order, axis=1), orders)
         return {"masks": masks, "kept": kept, "inside": inside, "ranks": ranks}
 
-    def _sizes(self) -> dict[str, list[int]]:
+    def kept_sizes(self) -> dict[str, list[int]]:
         """Of every array with units, how many entries along each axis a member keeps at most."""
         most = {layer.name: np.arange(layer.units) < layer.kept for layer in self.layers}
         sizes: dict[str, list[int]] = {}
@@ -147,12 +148,26 @@ def masked(
     kept = np.ceil if masks == "disjoint" else np.round
     layers = tuple(Layer(name, size, max(1, int(kept(share * size)))) for name, size in sizes.items())
     narrow = Narrow(layers, places_of(group, layers), masks)
-    wide = Masked(narrow.layers, narrow.places, masks)
+    if masks == "disjoint":
+        narrow = replace(narrow, gains=_gains(narrow, posterior))
+    wide = Masked(narrow.layers, narrow.places, masks, narrow.gains)
     numbers = sum(math.prod(shape) for path, shape in group.shapes.items() if path.startswith("params/"))
     if operations(posterior.network, form.shape[2:], form.dtype) * batch < MOVED * numbers:
         return wide
     cost = _cost(narrow, posterior.network, members, form.shape[2:], form.dtype)
     return wide if cost is None else replace(narrow, cost=cost)
+
+
+def _gains(family: Narrow, posterior: Posterior) -> tuple[tuple[str, float], ...]:
+    """With disjoint masks, a unit receives a share of the inputs for which its weights were initialised: they
+    are multiplied by ``1 / sqrt(share)``, and begin as those of a network of the member's own size."""
+    form, sizes, gains = posterior.chunks.x, family.kept_sizes(), []
+    for name, (inputs, _) in kernel_axes(posterior.network, form.shape[2:], form.dtype):
+        path = f"params/{name}"
+        if path in sizes:
+            whole = next(place.shape for place in family.places if place.path == path)
+            gains.append((name, math.sqrt(whole[inputs] / sizes[path][inputs])))
+    return tuple((name, gain) for name, gain in gains if gain > 1)
 
 
 @functools.lru_cache(maxsize=16)

@@ -24,6 +24,7 @@ from symbayes.draws import Draws
 from symbayes.draws.forward import FITTED, Kind
 from symbayes.networks import Network
 from symbayes.posterior.likelihoods import Likelihood
+from symbayes.posterior.numerics import quick_convolutions
 from symbayes.pytrees import pytree
 from symbayes.specs import require
 
@@ -104,10 +105,10 @@ def output_moments(network: Network, law: Distribution, x: Any) -> tuple[jax.Arr
     """Mean and variance of every output of the linearised network, each (n, ..., k); a few examples at a
     time."""
     mean, varying = law.mean, law.varying
-    flat = trees.flatten(mean)
+    flat, apply = trees.flatten(mean), quick_convolutions(network.apply)
 
     def function(some: Any, example: jax.Array) -> jax.Array:
-        return network.apply(trees.like(mean, flat | trees.flatten(some)), example[None])[0]
+        return apply(trees.like(mean, flat | trees.flatten(some)), example[None])[0]
 
     def moments(example: jax.Array) -> tuple[jax.Array, jax.Array]:
         value = function(varying, example)

@@ -11,7 +11,7 @@ Stephens 2009, with a weak prior on its shape ``k``), and truncates at the large
 
 (Watanabe 2010).  Both are sums over points, in nats, and higher is better.  The difference of two models on
 the same points has the standard error of its pointwise differences.  The effective number of parameters
-stands beside either.
+is reported with either.
 """
 
 from __future__ import annotations

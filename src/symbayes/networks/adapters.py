@@ -177,8 +177,8 @@ def _is_network(found: Any) -> bool:
 def from_nnx(constructor: Callable[..., nnx.Module] | nnx.Module, **options: Any) -> NNXNetwork:
     """A network of a Flax NNX module, as in ``from_nnx(SmallNet, width=32)``.
 
-    A module that was made already, as in ``from_nnx(trained)``, is a network and a start: runs begin at its
-    variables, which `start` of the network has.
+    With an instance, as in ``from_nnx(trained)``, runs begin at the variables of the module, which are the
+    attribute `start` of the network.
 
     Args:
         constructor: the module's class, or a function; called with the options and ``rngs``; or a module.

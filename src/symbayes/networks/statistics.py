@@ -36,10 +36,10 @@ def has_statistics(variables: Variables) -> bool:
 
 
 def recomputed(network: Network, variables: Variables, x: Array, *, batch: int = BATCH) -> Variables:
-    """The same weights with the statistics that the inputs `x` have there.
+    """The same weights with statistics of normalisers computed from the inputs `x`.
 
-    What does not fill a mini-batch is dropped, unless it is all.  Without statistics, variables come back as
-    they are.
+    Inputs that do not fill the last mini-batch are dropped, unless there are no others.  Variables without
+    statistics are returned unchanged.
     """
     if not has_statistics(variables):
         return variables

@@ -15,6 +15,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import DTypeLike
 from numpy.typing import ArrayLike
 
 from symbayes import data, networks, specs, symmetry, trees
@@ -198,7 +199,7 @@ def fresh(network: Network, example: jax.Array) -> Tree:
 
 
 @functools.lru_cache(maxsize=16)
-def group_of(network: Network, shape: tuple[int, ...], dtype: Any) -> Symmetry:
+def group_of(network: Network, shape: tuple[int, ...], dtype: DTypeLike) -> Symmetry:
     """The symmetries of a network for inputs of this form, also where its statistics are computed again; of
     runs of equal networks they are found once.
     """

@@ -15,6 +15,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from flax import nnx
+from jax.typing import DTypeLike
 
 from symbayes import specs
 from symbayes.networks import imports, pytrees
@@ -106,7 +107,7 @@ class FunctionNetwork:
 
 
 @functools.lru_cache(maxsize=256)
-def _template(spec: FromFunctions, shape: tuple[int, ...], dtype: Any) -> Any:
+def _template(spec: FromFunctions, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
     """The functions' own form of the parameters, without computing anything."""
 
     def init(x: jax.Array) -> Any:

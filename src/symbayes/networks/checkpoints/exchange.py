@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jax.typing import DTypeLike
 
 from symbayes import trees
 from symbayes.draws import files
@@ -93,7 +94,7 @@ def _in_form_of(
     flat: dict[str, np.ndarray],
     network: Network,
     shape: tuple[int, ...],
-    dtype: Any,
+    dtype: DTypeLike,
     names: Mapping[str, str] | None,
 ) -> dict[str, np.ndarray]:
     arrays = read(like)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
-from jax.extend.core import Jaxpr
+from jax.extend.core import Jaxpr, JaxprEqn
 
 from symbayes import trees
 from symbayes.networks.counting import PRODUCTS
@@ -41,7 +41,7 @@ def mixed(function: Callable[..., Any], params: Any, first: str, kernels: jax.Ar
     program, form = flat_program(function, params, xs[0])
     count = xs.shape[0]
 
-    def rule(eqn: Any, *inputs: Any) -> Sequence[Any] | None:
+    def rule(eqn: JaxprEqn, *inputs: Any) -> Sequence[Any] | None:
         many = [isinstance(value, Several) for value in inputs]
         if not any(many):
             return None
@@ -77,7 +77,7 @@ def _first(program: Jaxpr, names: dict[Any, str]) -> str:
     while True:
         users = [eqn for eqn in program.eqns if variable in [v for v in eqn.invars if not hasattr(v, "val")]]
         require(len(users) == 1, sentence)
-        eqn: Any = users[0]
+        eqn: JaxprEqn = users[0]
         if eqn.primitive.name in PRODUCTS:
             (kernel,) = [v for v in eqn.invars if v is not variable] or [None]
             name = names.get(_origin(program, kernel))
@@ -95,7 +95,7 @@ def _last(program: Jaxpr, names: dict[Any, str]) -> tuple[str, ...]:
         if variable in names:
             found.append(names[variable])
         elif variable in made:
-            eqn: Any = made[variable]
+            eqn: JaxprEqn = made[variable]
             if eqn.primitive.name in PRODUCTS:
                 kernels = [names.get(_origin(program, v)) for v in eqn.invars]
                 found += [name for name in kernels if name is not None]

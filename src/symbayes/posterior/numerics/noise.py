@@ -38,7 +38,7 @@ from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import Jaxpr
+from jax.extend.core import Jaxpr, JaxprEqn
 
 from symbayes import trees
 from symbayes.posterior.numerics.rewriting import ELSE, bind, evaluated, flat_program
@@ -93,7 +93,7 @@ def noisy(
         mean, scale = flat_means[name], flat_scales[name]
         return mean + scale * noise[name] if uses[name].kind == "once" else Weight(name, mean, scale)
 
-    def rule(eqn: Any, *inputs: Any) -> Sequence[Any] | None:
+    def rule(eqn: JaxprEqn, *inputs: Any) -> Sequence[Any] | None:
         place = next((i for i, value in enumerate(inputs) if isinstance(value, Weight)), None)
         if place is None:
             return None

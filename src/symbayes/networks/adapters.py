@@ -21,9 +21,9 @@ from symbayes import specs
 from symbayes.networks import imports, pytrees
 from symbayes.networks.equinox import FromEquinox, is_equinox_class
 from symbayes.networks.imports import Options, Reference
-from symbayes.networks.network import Network, NNXNetwork, Spec, Variables, from_spec
+from symbayes.networks.network import Network, NNXNetwork, Spec, from_spec
 from symbayes.networks.session import session_code
-from symbayes.trees import Tree
+from symbayes.trees import Tree, Variables
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,9 @@ import jax
 
 from symbayes.networks import imports, pytrees
 from symbayes.networks.imports import Options, Reference
-from symbayes.networks.network import Spec, Variables
+from symbayes.networks.network import Spec
 from symbayes.specs import require
+from symbayes.trees import Variables
 
 
 @dataclass(frozen=True)

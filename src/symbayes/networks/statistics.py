@@ -19,9 +19,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from symbayes import trees
-from symbayes.networks.network import Network, Variables
+from symbayes.networks.network import Network
 from symbayes.specs import require
-from symbayes.trees import Array
+from symbayes.trees import Array, Variables
 
 ApplyTrain = Callable[[Variables, jax.Array, jax.Array], tuple[jax.Array, Any]]
 """A network in training: outputs, and updated statistics."""

@@ -24,12 +24,13 @@ from jax.typing import DTypeLike
 
 from symbayes import trees
 from symbayes.networks import Network
-from symbayes.networks.network import Spec, Variables
+from symbayes.networks.network import Spec
 from symbayes.networks.traced import traced
 from symbayes.posterior.curvature.products import Product, products
 from symbayes.posterior.numerics.rewriting import JIT, bind, rewritten
 from symbayes.posterior.posterior import Posterior
 from symbayes.specs import require
+from symbayes.trees import Variables
 
 Mask = Literal["element", "channel", "functional"]
 """What is dropped: single numbers; whole channels of an example, or features of all its positions; or numbers

@@ -34,12 +34,12 @@ from symbayes.networks import Network
 from symbayes.networks.session import recorded
 from symbayes.posterior.checks import require_examples
 from symbayes.posterior.likelihoods import Likelihood, Predictive
-from symbayes.posterior.minibatches import AUGMENTED, MATMUL, Minibatches, Precision, Tempers, Variables
+from symbayes.posterior.minibatches import AUGMENTED, MATMUL, Minibatches, Precision, Tempers
 from symbayes.posterior.numerics import Chunks, compensated, fitting_chunk, spread
 from symbayes.posterior.prediction import predict
 from symbayes.posterior.priors import Prior
 from symbayes.specs import Record, require, require_counts, require_kind, require_positive
-from symbayes.trees import Tree
+from symbayes.trees import Tree, Variables
 
 COPIES = 4
 """Augmented forms of every example that a density over all data takes, if not told otherwise."""

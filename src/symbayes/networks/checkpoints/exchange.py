@@ -15,8 +15,9 @@ from symbayes.networks import pytrees
 from symbayes.networks.checkpoints.formats import CheckpointError, in_order, read
 from symbayes.networks.checkpoints.state_dicts import StateDict
 from symbayes.networks.equinox import EquinoxNetwork, deserialised
-from symbayes.networks.network import Network, Variables
+from symbayes.networks.network import Network
 from symbayes.networks.traced import traced
+from symbayes.trees import Variables
 
 WRITTEN = (".safetensors", ".npz")
 

@@ -53,7 +53,7 @@ def mixed(function: Callable[..., Any], params: Any, first: str, kernels: jax.Ar
 
     leaves = [
         Several(tuple(kernels)) if name == first else leaf
-        for name, leaf in zip(_names(params), jax.tree.leaves(params), strict=True)
+        for name, leaf in zip(trees.jax_names(params), jax.tree.leaves(params), strict=True)
     ]
     outputs = evaluated(program, [*leaves, Several(tuple(xs))], {ELSE: rule})
     return jax.tree.unflatten(form, outputs)
@@ -63,12 +63,8 @@ def ends_of(function: Callable[..., Any], params: Any, x: Any) -> tuple[str, tup
     """The kernel of the first layer of ``function(params, x)``, whose first output counts, and the parameters
     of the last: those between the last product and that output, and its kernel."""
     program = flat_program(function, params, x)[0].jaxpr
-    names = dict(zip(program.invars, _names(params), strict=False))
+    names = dict(zip(program.invars, trees.jax_names(params), strict=False))
     return _first(program, names), _last(program, names)
-
-
-def _names(params: Any) -> list[str]:
-    return jax.tree.leaves(trees.map_named(lambda name, _: name, params))
 
 
 def _first(program: Jaxpr, names: dict[Any, str]) -> str:

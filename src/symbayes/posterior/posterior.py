@@ -149,15 +149,6 @@ class Posterior(Minibatches):
         x, y = self.chunks.rows()
         return Examples(x[: self.size], y[: self.size])
 
-    def with_chunks_of(self, multiple: int) -> Posterior:
-        """The same posterior with chunks whose size is a multiple of a number of devices."""
-        changed = copy.copy(self)
-        if self.chunks.mask.shape[1] % multiple:
-            train = jax.tree.map(np.asarray, self.train)
-            numbered = bool(self.augmentation)
-            changed.chunks = Chunks.cut(train.x, train.y, self.chunk, multiple, numbered=numbered)
-        return changed
-
     def spread(self, mesh: Mesh) -> Posterior:
         """The same posterior with its examples over the mesh's data axis, and all else on every device."""
         if self.mesh == mesh:

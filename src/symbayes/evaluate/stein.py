@@ -6,7 +6,7 @@ the Stein kernel
     u(x, y) = <s(x), s(y)> k + <s(x), grad_y k> + <s(y), grad_x k> + <grad_x, grad_y> k
 
 has mean zero under ``p`` in either argument, so the mean over pairs of draws, the squared discrepancy, is
-zero for draws of ``p`` (Liu et al. 2016; Gorham and Mackey 2017 say why this kernel).  Neither the
+zero for draws of ``p`` (Liu et al. 2016; Gorham and Mackey 2017 on the choice of kernel).  Neither the
 normalising constant nor a reference run is needed; the discrepancy of a reference is reported beside it as
 the ceiling.
 

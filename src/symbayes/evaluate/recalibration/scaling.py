@@ -2,7 +2,7 @@
 
     q = softmax(A log p + b)
 
-The maps differ in what is free:
+The maps differ in their free parameters:
 
     temperature:    A = I / T,        b = 0        (Guo et al. 2017)
     vector:         A diagonal,       b free       (Guo et al. 2017)

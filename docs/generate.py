@@ -42,10 +42,10 @@ def methods() -> str:
         "This page gives the equations and options of every method. A method is a frozen dataclass of "
         "hyper-parameters. `sb.run(method, posterior)` gives [draws](../glossary.md). `sb.METHODS` is the "
         "table of methods by name; each has a command `symbayes sample NAME` with its hyper-parameters as "
-        "options. What a method does is a short list of [phases](../add-a-method.md).",
-        "Random numbers depend on seed, chain and unit (a trajectory, an epoch) only, so how work is cut "
-        "into blocks changes no draw. In the equations, the log density is the tempered one of the "
-        "[posterior](posterior.md).",
+        "options. A method consists of [phases](../add-a-method.md), such as burn-in and drawing.",
+        "An option whose default is *open* is filled in by the method. Random numbers depend only on seed, "
+        "chain and unit (a trajectory, an epoch), so how work is cut into blocks changes no draw. In the "
+        "equations, the log density is the tempered one of the [posterior](posterior.md).",
         *(_method(kind, shown) for kind in sb.METHODS.values()),
         _training(),
         BEGINNING,
@@ -58,8 +58,9 @@ BEGINNING = """
 
 Chains begin at the network's own initialisation. `run(..., start=...)` takes
 
-- draws of another run: chain c begins at the last draw of chain `c mod chains`, and is in its mode; where
-  that run was of the same method, options left open take over what it found (step size, length, mass);
+- draws of another run: chain c begins at the last draw of chain `c mod chains`, and has the number of its
+  mode; where that run was of the same method, options left open take the values that it found (step size,
+  length, mass);
 - variables: every chain begins there;
 - variables with a leading axis over chains: each begins at its own.
 """

@@ -19,6 +19,8 @@ import numpy as np
 
 Tree = Any
 """A nested dict of arrays (or any JAX pytree, where a function says so)."""
+Variables = dict[str, Any]
+"""The variables of a network, ``{"params": ..., "stats": ...}``, or a tree that stands in their place."""
 Array = jax.Array | np.ndarray
 """An array in memory or on a device; within a compiled program, what stands for one."""
 Scalar = int | float | jax.Array
@@ -80,6 +82,11 @@ def variables(flat: Mapping[str, Any]) -> dict[str, Any]:
 def names(tree: Tree) -> list[str]:
     """The names of the leaves, in natural order."""
     return list(flatten(tree))
+
+
+def jax_names(tree: Tree) -> list[str]:
+    """The names of the leaves, in the order in which JAX flattens the tree."""
+    return jax.tree.leaves(map_named(lambda name, _: name, tree))
 
 
 def map_named(function: Callable[[str, Any], Any], tree: Tree) -> dict[str, Any]:

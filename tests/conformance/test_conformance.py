@@ -21,6 +21,7 @@ from symbayes.engine.method import kept_draws, phase_cost
 from symbayes.engine.plan import Cursor
 from symbayes.networks import NNXNetwork
 from symbayes.networks.network import Spec
+from symbayes.posterior.numerics.chunks import Chunks
 
 from .compilations import compilations
 from .play import Played, job, play
@@ -74,7 +75,8 @@ def normalised(tiny: sb.Posterior) -> sb.Posterior:
 def in_chunks(tiny: sb.Posterior, prior: Any, temperature: float = 1.0) -> sb.Posterior:
     train = jax.tree.map(np.asarray, tiny.train)
     made = sb.Posterior(tiny.network, tiny.likelihood, prior, train, chunk=50, temperature=temperature)
-    return made.with_chunks_of(8)
+    made.chunks = Chunks.cut(train.x, train.y, made.chunk, 8)
+    return made
 
 
 _played: dict[str, Played] = {}

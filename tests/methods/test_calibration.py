@@ -6,6 +6,7 @@ evenly, are a stretch of one chain in which the truth has an even place: its ran
 without any burn-in (Gandy & Scott 2021; Talts et al. 2018).
 """
 
+import copy
 import dataclasses
 from typing import Any
 
@@ -47,7 +48,7 @@ def test_ranks_of_the_truth_are_uniform(name: str) -> None:
         at, on, run, where = jax.random.split(key, 4)
         truth = {"params": plain.prior.sample(at, jax.eval_shape(plain.init, at)["params"]), "stats": {}}
         labels = jax.random.categorical(on, network.apply(truth, jnp.asarray(x)))
-        posterior = plain.with_chunks_of(1)
+        posterior = copy.copy(plain)
         posterior.chunks = dataclasses.replace(posterior.chunks, y=labels[None])
         left = Left(jax.tree.map(lambda leaf: jnp.stack([leaf, leaf]), truth))
         begun = loop.entered(posterior, phase.arrays(), left, jax.random.key_data(run), np.uint32(1))

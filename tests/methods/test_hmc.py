@@ -1,5 +1,6 @@
 """Hamiltonian Monte Carlo: what it reports, adapts and refuses, and the law of its draws."""
 
+import copy
 import dataclasses
 import math
 from typing import Any
@@ -306,7 +307,7 @@ def test_data_and_weights_keep_their_joint_law() -> None:
         shapes = jax.eval_shape(plain.init, at)["params"]
         truth = {"params": plain.prior.sample(at, shapes), "stats": {}}
         labels = jax.random.categorical(on, network.apply(truth, jnp.asarray(x)))
-        posterior = plain.with_chunks_of(1)
+        posterior = copy.copy(plain)
         posterior.chunks = dataclasses.replace(posterior.chunks, y=labels[None])
         left = Left(jax.tree.map(lambda leaf: leaf[None], truth))
         # The compiled functions have compiler options, which only an outermost one may have.

@@ -194,7 +194,7 @@ def test_the_user_is_told_what_was_found(found: Any) -> None:
     method = sb.HMC(mass="diagonal", trajectory="chees", burn_in=24, draws=8, chains=4)
     (sentence,) = method.tell(found["memory"].origin.traces)
     step = found["memory"].stats["step_size"].mean()
-    assert f"HMC found a step size of {step:.3g} and flew" in sentence
+    assert f"HMC found a step size of {step:.3g} and used" in sentence
 
 
 @pytest.mark.parametrize("tuned", [False, True])

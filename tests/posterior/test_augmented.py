@@ -74,7 +74,7 @@ def test_neither_chunks_nor_devices_change_the_copies(
 ) -> None:
     other = made(examples, augmentation=WAYS, copies=COPIES, chunk=11)
     mesh = sb.make_mesh(1, devices=jax.devices()[:4], data=4)
-    for same in (other.with_chunks_of(8), placement.place_posterior(other, mesh)):
+    for same in (other, placement.place_posterior(other, mesh)):
         assert float(density(same, variables)) == pytest.approx(whole, rel=1e-5)
 
 

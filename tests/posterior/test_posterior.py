@@ -1,5 +1,6 @@
 """The log density, its gradient and its mini-batch estimate against plain formulas."""
 
+import copy
 import dataclasses
 import json
 import math
@@ -90,18 +91,19 @@ def test_jax_differentiates_the_density(tiny: sb.Posterior, variables: Any, plai
 
 def test_chunks_that_suit_devices_change_nothing(tiny: sb.Posterior, variables: Any) -> None:
     posterior = chunked(tiny, 50)
-    assert posterior.with_chunks_of(8).chunks.mask.shape == (3, 48)
+    spread = posterior.spread(sb.make_mesh(1, devices=jax.devices()[:8], data=8))
+    assert spread.chunks.mask.shape == (3, 48)
     for name, whole in (("density", log_density), ("gradient", gradient)):
-        before, after = (whole(p, variables) for p in (posterior, posterior.with_chunks_of(8)))
+        before, after = (whole(p, variables) for p in (posterior, spread))
         assert_trees_close({name: after}, {name: before}, rtol=1e-5)
-    assert posterior.with_chunks_of(8).train.checksum() == posterior.train.checksum() == tiny.train.checksum()
+    assert spread.train.checksum() == posterior.train.checksum() == tiny.train.checksum()
 
 
 def test_padding_never_leaks(tiny: sb.Posterior, variables: Any) -> None:
     posterior = chunked(tiny, 50)
     padding = np.asarray(posterior.chunks.mask) == 0
     assert padding.any()
-    other = posterior.with_chunks_of(1)
+    other = copy.copy(posterior)
     other.chunks = dataclasses.replace(
         posterior.chunks,
         x=jnp.where(padding[..., None, None, None], 1e6, posterior.chunks.x),

@@ -181,7 +181,7 @@ def test_answer_on_shift_follows_the_numbers() -> None:
     told = answer(fog=(0.8, 0.7, 0.8), silent=(0.7, 0.8, 0.75))
     assert "no more than one" in told
     assert "does not repair (15.0)" in told
-    assert "nothing that a prior could repair" in answer(silent=(0.9, 0.9, 0.9))
+    assert "the prior has nothing to repair" in answer(silent=(0.9, 0.9, 0.9))
 
 
 def test_answers_on_samplers_follow_the_numbers() -> None:

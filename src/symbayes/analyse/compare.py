@@ -49,7 +49,7 @@ def compare(
     Args:
         runs: folders, or draws in memory as `run` gave them, by name; or a list of them, or a single one.
         reference: the name of the run with which the others are compared; by default the first.
-        on: the examples; or a dataset, of which the test part and the units of the targets are used.
+        on: examples; or a dataset, whose test part and units of the targets are used.
         scaling: the dataset's `target_scaling` where its targets are standardised.
         metrics: names of rows of `evaluate.METRICS`; by default those that are usual for the kind of target.
         ood: out-of-distribution inputs, for the metrics that need them; or several sets of them by name.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from symbayes.analyse.mixing import GOOD
+from symbayes.engine.words import counted
 
 Numbers = Mapping[str, Mapping[str, float]]
 """The numbers of `Mixing`, by space."""
@@ -46,7 +47,7 @@ def verdict(
 ) -> Verdict:
     """The verdict about a run with this number of chains and of draws in each."""
     if not across:
-        words = f"{_counted(chains, 'chain')} of {_counted(draws, 'draw')}"
+        words = f"{counted(chains, 'chain')} of {counted(draws, 'draw')}"
         sentence = (
             f"Whether chains have mixed is not known: {words} cannot be compared, which takes four draws."
         )
@@ -116,7 +117,3 @@ def _steps(count: int, acceptance: float | None, divergences: int | None) -> lis
     if acceptance is not None and acceptance < LOW_ACCEPTANCE:
         told.append(f"Only {acceptance:.0%} of proposals are accepted: use smaller steps.")
     return told
-
-
-def _counted(number: int, thing: str) -> str:
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"

@@ -59,14 +59,14 @@ class Where:
     process: Annotated[str | None, default("detected", "NUMBER/COUNT")] = None
 
 
-def _sample(method: Any, target: Target, where: Where) -> None:
+def _sample(method: Method, target: Target, where: Where) -> None:
     with joined(where.hosts, where.process) as crew:
         mesh = None if where.hosts is None else engine.make_mesh(method.chains)
         _drawn(method, target, where, mesh, crew)
         crew.said()  # The others stay until the first one is done with its table.
 
 
-def _drawn(method: Any, target: Target, where: Where, mesh: Mesh | None, crew: Crew) -> None:
+def _drawn(method: Method, target: Target, where: Where, mesh: Mesh | None, crew: Crew) -> None:
     output = Output(where.json)
     if where.splits is None:
         drawn = _draw(method, target, where, mesh, crew, output, None)
@@ -88,12 +88,12 @@ def _drawn(method: Any, target: Target, where: Where, mesh: Mesh | None, crew: C
     over_splits(split_targets(target, where.splits), split, output)
 
 
-def _folder(method: Any, dataset: Dataset) -> Path:
+def _folder(method: Method, dataset: Dataset) -> Path:
     return Path("runs") / re.sub("[^\\w.-]", "-", f"{method.name}-{dataset.short_name}")
 
 
 def _draw(
-    method: Any,
+    method: Method,
     target: Target,
     where: Where,
     mesh: Mesh | None,

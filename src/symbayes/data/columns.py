@@ -193,11 +193,11 @@ def encoded(rows: Table, columns: tuple[Column, ...]) -> np.ndarray:
     require(len(columns) > 0, "the training data had no names: give an array of inputs instead of a table")
     for wanted in columns:
         hint = did_you_mean(wanted.name, rows)
-        require(wanted.name in rows, f"the table has no column {wanted.name!r}{hint}: it has {listed(rows)}")
+        require(wanted.name in rows, f"the table has no column {wanted.name!r}{hint}: it has {quoted(rows)}")
     return np.concatenate([wanted.encoded(rows[wanted.name]) for wanted in columns], axis=1)
 
 
-def listed(names: Iterable[str]) -> str:
+def quoted(names: Iterable[str]) -> str:
     """Names of columns in a message: not too many, and quoted where one would read as two."""
     known = [repr(name) if "," in name else name for name in names]
     rest = f" and {len(known) - FEW} more" if len(known) > FEW else ""

@@ -129,13 +129,13 @@ class Scaling:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A named dataset with fixed parts; a part that its owners do not give is empty.
+    """A named dataset with fixed parts; a part that its source does not have is empty.
 
     `classes` is None for regression.  Where inputs and targets were standardised, `input_scaling`
     and `target_scaling` say how: an RMSE times ``target_scaling.scale`` is in the original units.
-    `vocabulary` is the number of tokens where the inputs are texts.  `columns` are those of a table whose
-    rows the inputs were, and `targets` the names of what is predicted, where they are known.  `loadable` says
-    that the name alone loads it again.
+    `vocabulary` is the number of tokens where the inputs are texts.  `columns` are those of the table
+    from which the inputs were made, and `targets` the names of the targets, where they are known.
+    `loadable` is true if the name alone loads the dataset again.
     """
 
     name: str

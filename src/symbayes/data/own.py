@@ -27,21 +27,21 @@ def from_arrays(
     standardise: bool = True,
     targets: Sequence[str] = (),
 ) -> Dataset:
-    """A dataset of one's own.
+    """A dataset of your own.
 
     Args:
-        x: inputs, one row for every example: an array, a list, or a table of pandas, whose columns of words
+        x: inputs, one row for every example: an array, a list, or a pandas DataFrame, whose columns of words
             become one input for each word.  Images are (n, height, width, channels), in [0, 1] or as bytes.
         y: targets: numbers (n,) or (n, d), or labels (n,) of any kind.
-        name: by which the page calls it.
-        task: whether y are labels.  By default words and truth values are, and whole numbers with at
-            most 20 different values.
-        test: the share of rows, or how many, on which runs are judged; or the pair of x and y for that.
-        validation: the share of rows, or how many, on which methods may tune themselves.
-        split: another number draws other rows.
+        name: the name of the dataset on the page.
+        task: regression or classification.  By default words, booleans and whole numbers with at most 20
+            different values are labels.
+        test: the share or number of rows of the test part; or the pair of its x and y.
+        validation: the share or number of rows of the validation part, on which methods may tune themselves.
+        split: number of the random split into parts.
         standardise: subtract means and divide by standard deviations of the training part, for columns of
             inputs and for real targets.
-        targets: names of the targets; by default those of y's columns, if it has some.
+        targets: names of the targets; by default the names of y's columns, if it has any.
     """
     kind = task or guess(y)
     columns, inputs = _inputs(x, None)

@@ -15,7 +15,7 @@ from urllib.parse import quote, unquote
 
 import numpy as np
 
-from symbayes.data.columns import listed, table
+from symbayes.data.columns import quoted, table
 from symbayes.data.examples import Dataset
 from symbayes.data.formats.columns import READERS, reader
 from symbayes.data.own import Task, from_arrays
@@ -103,12 +103,12 @@ def inputs_and_targets(path: Path, target: Sequence[str]) -> tuple[Any, Any, tup
     columns = read_columns(path)
     if not target and {"x", "y"} <= set(columns):
         return columns["x"], columns["y"], ()
-    require(len(target) > 0, f"name the column of {path} to predict with --target, of {listed(columns)}")
+    require(len(target) > 0, f"name the column of {path} to predict with --target, of {quoted(columns)}")
     for wanted in target:
         hint = did_you_mean(wanted, columns)
-        require(wanted in columns, f"{path} has no column {wanted!r}{hint}: it has {listed(columns)}")
+        require(wanted in columns, f"{path} has no column {wanted!r}{hint}: it has {quoted(columns)}")
     others = {name: values for name, values in columns.items() if name not in target}
-    require(len(others) > 0, f"{path} has no column beside {listed(target)} to predict from")
+    require(len(others) > 0, f"{path} has no column beside {quoted(target)} to predict from")
     if "x" in others and np.ndim(others["x"]) > 1:
         return others["x"], _stacked(columns, target), tuple(target)
     return table(others), _stacked(columns, target), tuple(target)

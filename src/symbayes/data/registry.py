@@ -23,9 +23,9 @@ def load(name: str, root: str | Path | None = None, **options: Any) -> Dataset:
 
     Options of every dataset: ``examples`` and ``test_examples`` (only so many of the first training
     and test examples).  Where the dataset has them: ``validation`` (how many examples are held out of
-    the owners' training set; 0 gives it whole), ``length`` (tokens per text), ``split`` (number of a
-    train and test split).  They may stand in the name, ``"imdb:examples=1000,length=200"``, and do so
-    in that of the dataset that is given back: its name alone loads it again.
+    the original training set; 0 keeps it whole), ``length`` (tokens per text), ``split`` (number of a
+    train and test split).  They may be part of the name, ``"imdb:examples=1000,length=200"``, and are part
+    of the name of the returned dataset: that name alone loads it again.
 
     The name may be that of a .csv, .tsv, .npz or .parquet file of your own; then the options are ``target``
     (the column to predict, or several), ``task``, ``test``, ``validation`` and ``split`` as in `from_arrays`.

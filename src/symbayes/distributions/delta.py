@@ -12,9 +12,10 @@ from jaxtyping import Float64
 
 from symbayes import trees
 from symbayes.brief import briefly
-from symbayes.distributions.distribution import Distribution, Variables, named_arrays, named_parts
+from symbayes.distributions.distribution import Distribution, named_arrays, named_parts
 from symbayes.distributions.layout import Layout
 from symbayes.pytrees import pytree
+from symbayes.trees import Variables
 
 
 @briefly

@@ -25,10 +25,7 @@ from symbayes import trees
 from symbayes.distributions.layout import weights_of
 from symbayes.draws import Draws, files
 from symbayes.specs import did_you_mean, require, require_counts
-from symbayes.trees import Tree
-
-Variables = dict[str, Any]
-"""Nested dictionaries of arrays: the parameters, and under ``stats`` the statistics of normalisers."""
+from symbayes.trees import Tree, Variables
 
 KINDS: dict[str, type[Distribution]] = {}
 """Every kind by its name; a class enters when it is defined."""

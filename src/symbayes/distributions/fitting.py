@@ -12,11 +12,11 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float, Float64
 
-from symbayes.distributions.distribution import Variables
 from symbayes.distributions.layout import Layout
 from symbayes.distributions.moments import EXACT_DRAWS, Gram, Sketch, leading_factors, moments
 from symbayes.draws import Draws
 from symbayes.specs import require
+from symbayes.trees import Variables
 
 Shrinkage = float | Literal["auto"] | None
 

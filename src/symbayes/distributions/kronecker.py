@@ -11,13 +11,15 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import DTypeLike
 from jaxtyping import Float64
 
 from symbayes import trees
 from symbayes.brief import briefly
-from symbayes.distributions.distribution import Distribution, Variables, named_arrays, named_parts
+from symbayes.distributions.distribution import Distribution, named_arrays, named_parts
 from symbayes.distributions.layout import Layout, weights_of
 from symbayes.pytrees import pytree
+from symbayes.trees import Variables
 
 
 @briefly
@@ -89,7 +91,7 @@ class Kronecker(Distribution, kind="kronecker"):
         location, *parts = named_parts(arrays, "location", "inputs", "outputs", "deviations")
         return cls(trees.variables(location), *(trees.unflatten(part) for part in parts))
 
-    def _factors(self, name: str, dtype: Any = None) -> tuple[Any, Any]:
+    def _factors(self, name: str, dtype: DTypeLike | None = None) -> tuple[Any, Any]:
         """A and G of a parameter, or None for both."""
         pair = [trees.flatten(tree).get(name) for tree in (self.inputs, self.outputs)]
         if dtype is not None:

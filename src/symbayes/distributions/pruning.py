@@ -9,10 +9,10 @@ import numpy as np
 from jaxtyping import Float
 
 from symbayes import trees
-from symbayes.distributions.distribution import Variables
 from symbayes.distributions.gaussian import Gaussian
 from symbayes.distributions.layout import Layout
 from symbayes.specs import require
+from symbayes.trees import Variables
 
 
 def prune(gaussian: Gaussian, keep: float = 0.1, by: Literal["sigma", "signal"] = "sigma") -> Variables:

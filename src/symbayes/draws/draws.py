@@ -130,8 +130,8 @@ class Origin:
 class Draws:
     """Draws of a posterior; see `variables`, `stats`, `blocks` and `columns`.
 
-    `observed` is what observers found, `path` the folder they are in, `origin` what made them, and `forward`
-    how they predict.
+    `observed` has the results of observers, `path` is the folder of the run, `origin` the run that made the
+    draws, and `forward` how they predict.
     """
 
     segments: Sequence[Segment]
@@ -184,7 +184,7 @@ class Draws:
 
     @property
     def floats(self) -> int:
-        """Numbers that it takes to keep the variables: an array that all draws share counts once a chain."""
+        """How many numbers the variables take: an array that all draws share counts once per chain."""
         each = [math.prod(s) * (1 if self._is_steady(name) else len(self)) for name, s in self.shapes.items()]
         return self.chains * sum(each)
 
@@ -202,7 +202,7 @@ class Draws:
         }
 
     def blocks(self, size: int) -> Iterator[Draws]:
-        """Walk over the draws, at most `size` of each chain at a time, in memory."""
+        """Iterate over the draws, at most `size` of each chain at a time, in memory."""
         require(size > 0, f"a block holds at least one draw, not {size}")
         for segment in self.segments:
             for start in range(0, segment.draws, size):
@@ -216,7 +216,7 @@ class Draws:
         return max(1, max_bytes // max(1, each))
 
     def columns(self, max_bytes: int = 2**28) -> Iterator[tuple[str, slice, np.ndarray]]:
-        """Walk over the weights: all draws of some rows of one variable at a time.
+        """Iterate over the weights: all draws of some rows of one variable at a time.
 
         Yields the variable's name, the rows of its first axis, and the array (chain, draw, rows, ...).
         """

@@ -22,8 +22,8 @@ from symbayes.posterior import Posterior
 class Cost:
     """Gradients over all data (of all chains), seconds for them, and bytes of draws.
 
-    `adapts` says that the run itself may change how long its units are: the numbers are those of the settings
-    given.
+    `adapts` is true where the run itself may change the length of its units: the numbers are those for the
+    given settings.
     """
 
     gradients: float
@@ -42,7 +42,7 @@ class Cost:
 def estimate(method: Method, posterior: Posterior, block_steps: int | None = None) -> Cost:
     """The cost of a run, summed over its phases, from timing one block of each.
 
-    What is compiled for that serves the run too.
+    Programs compiled for this are used by the run too.
     """
     mesh = placement.over_cores(posterior, method.chains)
     posterior = posterior if mesh is None else placement.place_posterior(posterior, mesh)

@@ -15,6 +15,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import DTypeLike
 from numpy.typing import ArrayLike
 
 from symbayes import data, networks, specs, symmetry, trees
@@ -39,17 +40,17 @@ from symbayes.trees import Tree
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """What a run drew, and what it takes to predict with it.
+    """The draws of a run, and all that is needed to predict with them.
 
     Attributes:
         draws: on disk or in memory.
-        network: whose weights they are.
-        likelihood: of the posterior.
-        prior: of the posterior.
-        config: what the run recorded of itself.
+        network: the network whose weights were drawn.
+        likelihood: the likelihood of the posterior.
+        prior: the prior of the posterior.
+        config: the configuration that the run recorded.
         path: the run's folder; None for draws in memory.
-        traces: statistics of every unit of the run, draws or not, each (chain, unit).
-        distribution: what the method fitted, an equal mixture over chains, if anything.
+        traces: statistics of every unit of the run, whether it ended in a draw or not, each (chain, unit).
+        distribution: the distribution that the method fitted, if any: an equal mixture over chains.
     """
 
     draws: Draws
@@ -68,7 +69,7 @@ class Opened:
         return html_table(self.described().items())
 
     def described(self) -> dict[str, str]:
-        """What it is, in words; `summary` also tells whether to trust it."""
+        """What the run is, in words; `summary` also has diagnostics."""
         posterior = self.config["posterior"]
         return {
             "method": self.method,
@@ -91,7 +92,7 @@ class Opened:
 
     @functools.cached_property
     def preparation(self) -> data.Preparation:
-        """How the run's data were made inputs and targets, as far as it notes that."""
+        """How the run's data were made inputs and targets, if the run records that."""
         noted = self.about.get("preparation")
         return data.Preparation() if noted is None else data.Preparation.read(noted)
 
@@ -102,7 +103,7 @@ class Opened:
 
     @functools.cached_property
     def posterior(self) -> Posterior:
-        """What was drawn from; of a folder, with the training data read again by the name it tells."""
+        """The posterior; for a folder, the training data are read again by the name that the run records."""
         if self.draws.origin is not None:
             return self.draws.origin.posterior
         name = self.about.get("data")
@@ -132,11 +133,11 @@ class Opened:
         return group_of(self.network, self.example.shape, self.example.dtype)
 
     def summary(self) -> Summary:
-        """What the run is, whether it has ended, and whether to trust it."""
+        """What the run is, whether it has finished, and diagnostics such as R-hat."""
         return Summary.of(self)
 
     def predict(self, x: ArrayLike | Mapping[str, ArrayLike]) -> Predictive:
-        """The predictive distribution of every draw; of a folder's it is kept for the next time.
+        """The predictive distribution of every draw; for a run in a folder it is stored for reuse.
 
         `x` are inputs as the network takes them; or a table, of pandas or a mapping, with the columns of the
         training data: then it is prepared as those were, and the predictions are in the targets' own units.
@@ -198,7 +199,7 @@ def fresh(network: Network, example: jax.Array) -> Tree:
 
 
 @functools.lru_cache(maxsize=16)
-def group_of(network: Network, shape: tuple[int, ...], dtype: Any) -> Symmetry:
+def group_of(network: Network, shape: tuple[int, ...], dtype: DTypeLike) -> Symmetry:
     """The symmetries of a network for inputs of this form, also where its statistics are computed again; of
     runs of equal networks they are found once.
     """
@@ -214,8 +215,8 @@ Source = str | Path | Run | Draws | Opened
 def open_run(what: Source, network: Network | None = None) -> Opened:
     """Open a run: its folder, or draws in memory as `run` gave them.
 
-    Of a folder, what is committed so far counts, finished or not.  `network` is for a run whose network was
-    defined in a session, such as a notebook: it is needed again.
+    An unfinished run has the draws that are committed so far.  `network` is needed for a run whose network
+    was defined in a session, such as a notebook.
     """
     if isinstance(what, Opened):
         return what

@@ -1,4 +1,5 @@
-"""Run a method on a posterior; a run that was stopped goes on where it was, and a finished one can grow."""
+"""Run a method on a posterior; a run that was stopped continues where it was, and a finished one can be
+extended."""
 
 from __future__ import annotations
 
@@ -54,22 +55,22 @@ def run(
     """Draw from the posterior.
 
     Args:
-        method: how, for example ``HMC(step_size=1e-3)``.
-        posterior: from what.
+        method: the method, for example ``HMC(step_size=1e-3)``.
+        posterior: the posterior.
         seed: the same seed gives the same draws.
-        store: a folder for the run.  If it already holds this run, the run goes on where it was, and a
-            finished one is read back; one that is asked for more draws than it has is extended, and ends
-            with those that it would have had if asked at once; a run of another configuration is refused.
+        store: a folder for the run.  If it already holds this run, the run continues where it was, and a
+            finished one is read back; one that is asked for more draws than it has is extended, and its draws
+            equal those of a run that asked for all of them; a run of another configuration is refused.
         start: variables, or draws of another run, where the chains begin.  By default a network made of a
             trained module begins there, and any other with fresh variables.
-        observers: what follows the run; their results are in the draws' `observed`.
+        observers: objects that see every draw; their results are in the draws' `observed`.
         keep: keep every `keep`-th draw; 0 keeps none, for runs that are only observed.
         mesh: devices with axes ``chain`` and ``data``, from `make_mesh`.  By default one device; after
             `use_cores`, the CPU's cores among which the chains divide.
-        progress: show how far the run is, in a terminal or a notebook with a bar; by default there, and
-            elsewhere as a line every half minute to the logger ``symbayes``.  True prints these lines where
-            nobody listens to that logger; False is silent.
-        about: notes kept with the run: ``dataset.about`` tells by which name its data are found again, and
+        progress: by default, show progress as a bar in a terminal or notebook, and elsewhere as a line every
+            half minute to the logger ``symbayes``.  True prints these lines if the logger has no handler;
+            False is silent.
+        about: notes kept with the run: ``dataset.about`` has the name by which its data are found again, and
             how tables become inputs.
         block_steps: steps between two saves; by default about a second of work.  It changes no draw.
     """

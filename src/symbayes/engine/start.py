@@ -27,7 +27,7 @@ class Start:
     posterior: Posterior
     seed: int
     chains: int
-    given: Any = None
+    given: Draws | Mapping[str, Any] | None = None
     method: str = ""
     """The class of the method that is run: what another one found is not taken over."""
     key: np.ndarray = field(init=False)
@@ -113,7 +113,7 @@ def start_variables(
     return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (chains, *leaf.shape)), start)
 
 
-def _stacked(posterior: Posterior, chains: int, given: Any) -> bool:
+def _stacked(posterior: Posterior, chains: int, given: Mapping[str, Any]) -> bool:
     """Whether given variables have a leading axis over chains."""
     wanted = trees.shapes(jax.eval_shape(posterior.init, jax.random.key(0)))
     return trees.shapes(given) == {name: (chains, *shape) for name, shape in wanted.items()}

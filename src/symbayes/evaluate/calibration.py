@@ -1,4 +1,4 @@
-"""Calibration: whether a stated probability is met by the share of hits.  Reliability, ECE, ACE.
+"""Calibration: whether a stated probability agrees with the share of hits.  Reliability, ECE, ACE.
 
 The top label of a point has a confidence, its probability, and is a hit or not.  ``n_b`` of ``n`` points are
 in bin ``b``, with mean confidence ``c_b`` and share of hits ``h_b``.  ECE has bins of equal width, the others

@@ -1,4 +1,4 @@
-"""Detection: whether a score tells out-of-distribution inputs from those of the test set.
+"""Detection: whether a score distinguishes out-of-distribution inputs from those of the test set.
 
 Out-of-distribution inputs are the positives, and a higher score is more suspicious.  With ``S`` the score of
 a random out-of-distribution input and ``S_0`` that of one of the test set,
@@ -49,7 +49,7 @@ class Roc:
     """The receiver operating characteristic: shares of both sets at or above each threshold, from (0, 0).
 
     Attributes:
-        false: share of the test set that is called foreign.
+        false: share of the test set that is classified as out of distribution.
         true: share of the out-of-distribution inputs that are.
     """
 

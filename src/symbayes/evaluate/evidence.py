@@ -12,9 +12,9 @@ Stepping stones (Xie et al. 2011) estimate the same as the sum over rungs of
 ``log mean_b exp((b' - b) log p(D | w))``, each from the draws of the rung below.  Where the two differ by
 more than their errors, there are too few rungs or draws.
 
-Both count every copy of a mode: symmetries move draws, and leave their likelihood as it is.  An estimate at
-one mode, such as Laplace's or that of a variational posterior, counts one of the copies; with ``K`` copies
-that hardly overlap, ``log K`` is to be added.
+Both count every copy of a mode: symmetries change the weights of draws, and not their likelihood.  An
+estimate at one mode, such as Laplace's or that of a variational posterior, counts one of the copies; with
+``K`` copies that hardly overlap, ``log K`` is to be added.
 """
 
 from __future__ import annotations

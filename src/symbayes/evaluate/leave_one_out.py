@@ -3,15 +3,16 @@
 With draws ``w_s`` and the pointwise log likelihoods ``l_{si} = log p(y_i | w_s)``, leaving point ``i`` out
 weights draw ``s`` by ``1 / p(y_i | w_s)``.  PSIS (Vehtari, Simpson, Gelman, Yao and Gabry 2024) replaces the
 ``M`` largest weights of a point by quantiles of a generalised Pareto distribution fitted to them (Zhang and
-Stephens 2009, with a weak prior on its shape ``k``), and truncates at the largest raw weight.  Its shape
-``k`` says whether to trust the point: not above 0.7.  With the normalised smoothed weights ``W_{si}``,
+Stephens 2009, with a weak prior on its shape ``k``), and truncates at the largest raw weight.  The
+estimate for a point is reliable where its shape ``k`` is at most 0.7.  With the normalised smoothed weights
+``W_{si}``,
 
     elpd_loo = sum_i log sum_s W_{si} p(y_i | w_s)
     elpd_waic = sum_i (log mean_s p(y_i | w_s) - var_s l_{si})
 
 (Watanabe 2010).  Both are sums over points, in nats, and higher is better.  The difference of two models on
 the same points has the standard error of its pointwise differences.  The effective number of parameters
-stands beside either.
+is reported with either.
 """
 
 from __future__ import annotations

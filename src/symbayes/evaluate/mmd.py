@@ -12,9 +12,9 @@ largest of the distances within the reference, and fixed once, so that all sets 
 reference can be compared with one another.
 
 Draws of one chain depend on one another: the test permutes whole chains, of which each set has some.  Its
-p-value is exact if chains are independent and alike: the share of all ways (or of random ones, and the one at
-hand) to deal the chains to two sets that gives a discrepancy as large.  Chains of different length are not
-alike, so longer ones are thinned to the length of the shortest.
+p-value is exact if chains are independent and alike: the share of all ways (or of random ones and the
+observed one) to assign the chains to two sets that gives a discrepancy as large.  Chains of different length
+are not alike, so longer ones are thinned to the length of the shortest.
 """
 
 from __future__ import annotations

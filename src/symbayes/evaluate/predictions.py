@@ -8,8 +8,8 @@ With the mean probability ``p_{ik}`` of class ``k`` at point ``i`` of ``n``, the
     Brier = 1/n sum_i sum_k (p_{ik} - [y_i = k])^2
 
 Probabilities are (n, k) with labels (n,), or (n, ..., k) with labels (n, ...) for outputs with positions:
-every position of every example counts as a point.  Each score is the mean of a number for every example,
-which a function of its own gives.
+every position of every example counts as a point.  Each score is the mean of one number for every example,
+which a separate function returns.
 """
 
 import numpy as np

@@ -11,8 +11,8 @@ NLL is the mean over points of ``- log p(y_i)``.  The coverage is the share of t
 
 Means have shape (s, n, d): draws, points, outputs; `scale` is a standard deviation that broadcasts to them;
 targets have shape (n, d).  Outputs with positions are (s, n, ..., d) with targets (n, ..., d): every position
-of every example counts as a point.  Coverage and quantiles take each output by itself, the densities all
-outputs of a point together.
+of every example counts as a point.  Coverage and quantiles treat each output separately; densities are
+those of all outputs of a point jointly.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ from scipy.special import logsumexp, ndtr, ndtri
 from symbayes.evaluate.inputs import by_example, finite
 
 LEVEL = 0.9
-"""Probability of the intervals whose coverage and width are told."""
+"""Probability of the intervals whose coverage and width are computed."""
 BISECTIONS = 60
 """Halvings of an interval: what is left of it is rounding."""
 

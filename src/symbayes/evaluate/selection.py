@@ -1,4 +1,4 @@
-"""Selective prediction: what is gained by leaving out the points of which a predictive is least sure.
+"""Selective prediction: the loss that remains if the points of which a predictive is least sure are left out.
 
 Points are kept in the order of their doubt, the surest first.  After ``i`` of ``n`` points the coverage is
 ``i / n``; the selective risk ``r_i`` is the mean loss of the points kept, and the generalised risk ``g_i``
@@ -8,8 +8,8 @@ does not matter.
     AURC = 1/n sum_i r_i                                                    (Geifman et al. 2019)
     AUGRC = area under the generalised risk g_i over the coverage           (Traub et al. 2024)
 
-AUGRC is ``(1 - AUROC) a (1 - a) + (1 - a)^2 / 2``, where ``a`` is the accuracy and AUROC that of telling hits
-from errors by the doubt.
+AUGRC is ``(1 - AUROC) a (1 - a) + (1 - a)^2 / 2``, where ``a`` is the accuracy and AUROC that of
+distinguishing hits from errors by the doubt.
 """
 
 from dataclasses import dataclass

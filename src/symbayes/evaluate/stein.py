@@ -6,15 +6,15 @@ the Stein kernel
     u(x, y) = <s(x), s(y)> k + <s(x), grad_y k> + <s(y), grad_x k> + <grad_x, grad_y> k
 
 has mean zero under ``p`` in either argument, so the mean over pairs of draws, the squared discrepancy, is
-zero for draws of ``p`` (Liu et al. 2016; Gorham and Mackey 2017 say why this kernel).  A constant of
-normalisation does not matter, and no reference run is needed: that of a reference stands beside it as the
-ceiling.
+zero for draws of ``p`` (Liu et al. 2016; Gorham and Mackey 2017 on the choice of kernel).  Neither the
+normalising constant nor a reference run is needed; the discrepancy of a reference is reported beside it as
+the ceiling.
 
-Of functions: with a kernel ``k(g(x), g(y))`` of what networks predict, ``g``, instead of their weights, the
-same sum has mean zero under ``p``, the gradients of k being ``J(x)' grad k`` by the Jacobian ``J`` of ``g``.
-It asks whether draws of ``p`` would have these functions at these slopes of the density; weights that make no
-difference to the functions do not blur it.  First derivatives of ``g`` are enough, so that networks with
-kinks (ReLU) are served, since ``k(g(x), g(y))`` is continuous.
+In function space: with a kernel ``k(g(x), g(y))`` of the predictions ``g`` in place of the weights, the same
+sum has mean zero under ``p``, where the gradients of k are ``J(x)' grad k`` with the Jacobian ``J`` of ``g``.
+It tests predictions together with the gradients of the density; weights that do not change the predictions
+add no noise to it.  Since ``k(g(x), g(y))`` is continuous, first derivatives of ``g`` are enough, also for
+networks with kinks (ReLU).
 """
 
 from __future__ import annotations

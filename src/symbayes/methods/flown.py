@@ -126,7 +126,7 @@ class Flown(Stepped):
                 float(traces[name][:, self.burn_in :].mean()) for name in ("trajectory", "step_size")
             )
             sentences.append(
-                f"{type(self).__name__} found a step size of {step:.3g} and flew trajectories of "
+                f"{type(self).__name__} found a step size of {step:.3g} and used trajectories of length "
                 f"{length:.3g} on average, {length / step:.0f} steps: "
                 "start another run from these draws to begin with them"
             )

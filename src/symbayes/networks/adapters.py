@@ -15,14 +15,15 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from flax import nnx
+from jax.typing import DTypeLike
 
 from symbayes import specs
 from symbayes.networks import imports, pytrees
 from symbayes.networks.equinox import FromEquinox, is_equinox_class
 from symbayes.networks.imports import Options, Reference
-from symbayes.networks.network import Network, NNXNetwork, Spec, Variables, from_spec
+from symbayes.networks.network import Network, NNXNetwork, Spec, from_spec
 from symbayes.networks.session import session_code
-from symbayes.trees import Tree
+from symbayes.trees import Tree, Variables
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ class FunctionNetwork:
 
 
 @functools.lru_cache(maxsize=256)
-def _template(spec: FromFunctions, shape: tuple[int, ...], dtype: Any) -> Any:
+def _template(spec: FromFunctions, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
     """The functions' own form of the parameters, without computing anything."""
 
     def init(x: jax.Array) -> Any:
@@ -177,8 +178,8 @@ def _is_network(found: Any) -> bool:
 def from_nnx(constructor: Callable[..., nnx.Module] | nnx.Module, **options: Any) -> NNXNetwork:
     """A network of a Flax NNX module, as in ``from_nnx(SmallNet, width=32)``.
 
-    A module that was made already, as in ``from_nnx(trained)``, is a network and a start: runs begin at its
-    variables, which `start` of the network has.
+    With an instance, as in ``from_nnx(trained)``, runs begin at the variables of the module, which are the
+    attribute `start` of the network.
 
     Args:
         constructor: the module's class, or a function; called with the options and ``rngs``; or a module.

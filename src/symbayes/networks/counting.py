@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from jax.extend.core import Jaxpr
+from jax.typing import DTypeLike
 
 from symbayes.networks.network import Network
 from symbayes.networks.traced import equations, traced
@@ -16,18 +17,18 @@ GRADIENT = 3
 """A gradient takes the forward pass, and twice as much for the derivatives of inputs and of weights."""
 
 
-def operations(network: Network, example_shape: tuple[int, ...], dtype: Any) -> float:
+def operations(network: Network, example_shape: tuple[int, ...], dtype: DTypeLike) -> float:
     """Operations of the forward pass for one example."""
     _, program = traced(network, example_shape, dtype)
     return count(program.jaxpr)
 
 
-def gradient_operations(network: Network, example_shape: tuple[int, ...], dtype: Any) -> float:
+def gradient_operations(network: Network, example_shape: tuple[int, ...], dtype: DTypeLike) -> float:
     """Operations of a gradient for one example."""
     return GRADIENT * operations(network, example_shape, dtype)
 
 
-def product_bytes(network: Network, example_shape: tuple[int, ...], dtype: Any) -> int:
+def product_bytes(network: Network, example_shape: tuple[int, ...], dtype: DTypeLike) -> int:
     """What the products of the forward pass give for one example, with four bytes per number."""
     _, program = traced(network, example_shape, dtype)
     return sum(

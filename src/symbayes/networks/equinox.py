@@ -13,8 +13,9 @@ import jax
 
 from symbayes.networks import imports, pytrees
 from symbayes.networks.imports import Options, Reference
-from symbayes.networks.network import Spec, Variables
+from symbayes.networks.network import Spec
 from symbayes.specs import require
+from symbayes.trees import Variables
 
 
 @dataclass(frozen=True)
@@ -100,8 +101,8 @@ class TrainedEquinox(EquinoxNetwork):
 def from_equinox(constructor: Callable[..., Any], **options: Any) -> EquinoxNetwork:
     """A network of an Equinox module, as in ``from_equinox(eqx.nn.MLP, in_size=64, out_size=10, ...)``.
 
-    A module that was made already, as in ``from_equinox(trained)``, is a network and a start: runs begin at
-    its variables, which `start` of the network has.
+    With an instance, as in ``from_equinox(trained)``, runs begin at the variables of the module, which are
+    the attribute `start` of the network.
 
     Args:
         constructor: the module's class, or a function; called with the options and ``key``; or a module.

@@ -18,8 +18,7 @@ from flax import nnx
 from symbayes import specs, trees
 from symbayes.networks.sizes import require_shape
 from symbayes.specs import Record
-
-Variables = dict[str, Any]
+from symbayes.trees import Variables
 
 
 @runtime_checkable

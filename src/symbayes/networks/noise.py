@@ -12,7 +12,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from symbayes.networks.network import Network, Spec, Variables
+from symbayes.networks.network import Network, Spec
+from symbayes.trees import Variables
 
 NOISE = "noise"
 LOG_SCALE = "log_scale"

@@ -36,8 +36,8 @@ WITH_POSITIONS = ("mlp",)
 def make(name: str, outputs: int | tuple[int, ...], vocabulary: int | None = None, **options: Any) -> Network:
     """The network of that name, or the one of the user's own that ``"module:attribute"`` names.
 
-    `outputs` (a shape, where they have positions) and, for texts, `vocabulary` are what a dataset tells:
-    ``make("cnn-lstm", **dataset.sizes)``.  One's own network is given what it takes an argument for.
+    `outputs` (a shape, where they have positions) and, for texts, `vocabulary` are the `sizes` of a dataset:
+    ``make("cnn-lstm", **dataset.sizes)``.  A network of your own gets those for which it has an argument.
     """
     sizes: dict[str, Any] = {"outputs": outputs}
     if vocabulary is not None:

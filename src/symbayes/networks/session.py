@@ -12,6 +12,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
+from jax.typing import DTypeLike
 
 from symbayes import specs
 from symbayes.networks.imports import UnimportableCode
@@ -36,7 +37,7 @@ def _codes(spec: Any) -> Iterator[UnimportableCode]:
             yield from _codes(getattr(spec, field.name))
 
 
-def recorded(network: Network, shape: tuple[int, ...], dtype: Any) -> dict[str, Any]:
+def recorded(network: Network, shape: tuple[int, ...], dtype: DTypeLike) -> dict[str, Any]:
     """What a run records of its network, as JSON."""
     code = session_code(network)
     if code is None:
@@ -49,7 +50,7 @@ def is_session(encoded: dict[str, Any]) -> bool:
     return encoded.get("kind") == KIND
 
 
-def program_checksum(network: Network, shape: tuple[int, ...], dtype: Any) -> str:
+def program_checksum(network: Network, shape: tuple[int, ...], dtype: DTypeLike) -> str:
     """SHA-256 of the network's program for inputs of this form, with its constants."""
     _, program = traced(network, tuple(shape), np.dtype(dtype))
     digest = hashlib.sha256(ADDRESS.sub("", str(program.jaxpr)).encode())

@@ -19,9 +19,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from symbayes import trees
-from symbayes.networks.network import Network, Variables
+from symbayes.networks.network import Network
 from symbayes.specs import require
-from symbayes.trees import Array
+from symbayes.trees import Array, Variables
 
 ApplyTrain = Callable[[Variables, jax.Array, jax.Array], tuple[jax.Array, Any]]
 """A network in training: outputs, and updated statistics."""
@@ -36,10 +36,10 @@ def has_statistics(variables: Variables) -> bool:
 
 
 def recomputed(network: Network, variables: Variables, x: Array, *, batch: int = BATCH) -> Variables:
-    """The same weights with the statistics that the inputs `x` have there.
+    """The same weights with statistics of normalisers computed from the inputs `x`.
 
-    What does not fill a mini-batch is dropped, unless it is all.  Without statistics, variables come back as
-    they are.
+    Inputs that do not fill the last mini-batch are dropped, unless there are no others.  Variables without
+    statistics are returned unchanged.
     """
     if not has_statistics(variables):
         return variables

@@ -8,13 +8,14 @@ from typing import Any
 
 import jax
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxprs_in_params
+from jax.typing import DTypeLike
 
 from symbayes import trees
 from symbayes.networks.network import Network
 
 
 @functools.lru_cache(maxsize=256)
-def traced(network: Network, example_shape: tuple[int, ...], dtype: Any) -> tuple[Any, ClosedJaxpr]:
+def traced(network: Network, example_shape: tuple[int, ...], dtype: DTypeLike) -> tuple[Any, ClosedJaxpr]:
     """Abstract variables, and the program of `apply` on one example of this shape and type."""
     example = jax.ShapeDtypeStruct((1, *example_shape), jax.dtypes.canonicalize_dtype(dtype))
     variables = jax.eval_shape(network.init, jax.random.key(0), example)
@@ -34,7 +35,7 @@ def equations(program: Jaxpr, times: int = 1) -> Iterator[tuple[Any, int]]:
 
 @functools.lru_cache(maxsize=256)
 def kernel_axes(
-    network: Network, example_shape: tuple[int, ...], dtype: Any
+    network: Network, example_shape: tuple[int, ...], dtype: DTypeLike
 ) -> tuple[tuple[str, tuple[int, int]], ...]:
     """The axes of each kernel that face its layer's inputs and its outputs, by the kernel's name.
 

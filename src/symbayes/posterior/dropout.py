@@ -18,17 +18,19 @@ from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import Jaxpr
+from jax.extend.core import Jaxpr, JaxprEqn
 from jax.extend.core import Literal as Constant
+from jax.typing import DTypeLike
 
 from symbayes import trees
 from symbayes.networks import Network
-from symbayes.networks.network import Spec, Variables
+from symbayes.networks.network import Spec
 from symbayes.networks.traced import traced
 from symbayes.posterior.curvature.products import Product, products
 from symbayes.posterior.numerics.rewriting import JIT, bind, rewritten
 from symbayes.posterior.posterior import Posterior
 from symbayes.specs import require
+from symbayes.trees import Variables
 
 Mask = Literal["element", "channel", "functional"]
 """What is dropped: single numbers; whole channels of an example, or features of all its positions; or numbers
@@ -71,7 +73,7 @@ class DroppedNetwork:
         variables = jax.tree.map(jnp.asarray, variables)
         flat, layers = trees.flatten(variables), hidden_layers(self.inner, x.shape[1:], x.dtype)
 
-        def rule(eqn: Any, *operands: Any) -> list[Any] | None:
+        def rule(eqn: JaxprEqn, *operands: Any) -> list[Any] | None:
             for number, (name, product) in enumerate(layers.items()):
                 if operands[product.side] is flat[name]:
                     own = jax.random.fold_in(key, number)
@@ -114,7 +116,7 @@ def _axes(product: Product, shape: tuple[int, ...], examples: int) -> tuple[tupl
 
 
 @functools.lru_cache(maxsize=64)
-def hidden_layers(network: Network, example_shape: tuple[int, ...], dtype: Any) -> dict[str, Product]:
+def hidden_layers(network: Network, example_shape: tuple[int, ...], dtype: DTypeLike) -> dict[str, Product]:
     """The kernels that meet something which parameters made, by name, in the program's order."""
     variables, program = traced(network, tuple(example_shape), dtype)
     names = jax.tree.leaves(trees.map_named(lambda name, _: name, variables))
@@ -128,7 +130,7 @@ def hidden_layers(network: Network, example_shape: tuple[int, ...], dtype: Any) 
 
 def _follow(program: Jaxpr, known: dict[Any, str], made: set[Any], hidden: set[str]) -> set[Any]:
     """Note the named variables that meet a variable which is `made` of named ones; gives all that are."""
-    eqn: Any
+    eqn: JaxprEqn
     for eqn in program.eqns:
         inputs = [None if isinstance(v, Constant) else v for v in eqn.invars]
         if eqn.primitive.name in JIT:
@@ -150,7 +152,7 @@ def _follow(program: Jaxpr, known: dict[Any, str], made: set[Any], hidden: set[s
 
 
 @functools.lru_cache(maxsize=64)
-def drops(network: Network, example_shape: tuple[int, ...], dtype: Any) -> bool:
+def drops(network: Network, example_shape: tuple[int, ...], dtype: DTypeLike) -> bool:
     """Whether a key changes what a network gives: whether it has dropout, or the like, of its own."""
     variables, _ = traced(network, example_shape, dtype)
     example = jax.ShapeDtypeStruct((1, *example_shape), dtype)

@@ -26,10 +26,9 @@ from symbayes.posterior.numerics import (
     spread,
 )
 from symbayes.posterior.priors import Prior
-from symbayes.trees import Tree
+from symbayes.trees import Tree, Variables
 
 Tempers = Literal["posterior", "likelihood"]
-Variables = dict[str, Any]
 
 Precision = Literal["float32", "tf32", "bf16"]
 MATMUL = {"float32": "float32", "tf32": "tensorfloat32", "bf16": "float32"}

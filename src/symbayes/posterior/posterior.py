@@ -34,12 +34,12 @@ from symbayes.networks import Network
 from symbayes.networks.session import recorded
 from symbayes.posterior.checks import require_examples
 from symbayes.posterior.likelihoods import Likelihood, Predictive
-from symbayes.posterior.minibatches import AUGMENTED, MATMUL, Minibatches, Precision, Tempers, Variables
+from symbayes.posterior.minibatches import AUGMENTED, MATMUL, Minibatches, Precision, Tempers
 from symbayes.posterior.numerics import Chunks, compensated, fitting_chunk, spread
 from symbayes.posterior.prediction import predict
 from symbayes.posterior.priors import Prior
 from symbayes.specs import Record, require, require_counts, require_kind, require_positive
-from symbayes.trees import Tree
+from symbayes.trees import Tree, Variables
 
 COPIES = 4
 """Augmented forms of every example that a density over all data takes, if not told otherwise."""
@@ -148,15 +148,6 @@ class Posterior(Minibatches):
         """The training examples, without padding."""
         x, y = self.chunks.rows()
         return Examples(x[: self.size], y[: self.size])
-
-    def with_chunks_of(self, multiple: int) -> Posterior:
-        """The same posterior with chunks whose size is a multiple of a number of devices."""
-        changed = copy.copy(self)
-        if self.chunks.mask.shape[1] % multiple:
-            train = jax.tree.map(np.asarray, self.train)
-            numbered = bool(self.augmentation)
-            changed.chunks = Chunks.cut(train.x, train.y, self.chunk, multiple, numbered=numbered)
-        return changed
 
     def spread(self, mesh: Mesh) -> Posterior:
         """The same posterior with its examples over the mesh's data axis, and all else on every device."""

@@ -23,6 +23,7 @@ from symbayes.analyse.progress import Tell, silent
 from symbayes.data import Dataset
 from symbayes.draws import RunError
 from symbayes.engine import Opened, Source
+from symbayes.engine.words import counted
 from symbayes.posterior import Predictive
 from symbayes.report import figures, page, symmetry
 from symbayes.report.comparison import comparison_table, good
@@ -253,19 +254,15 @@ def _some(names: list[str]) -> str:
     return f"{', '.join(first)} and {len(names) - len(first)} more"
 
 
-def _counted(number: int, thing: str) -> str:
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
-
-
 def _drawn(run: Opened) -> str:
     """A phrase about the draws of a run."""
     chains, draws = run.draws.chains, len(run.draws)
     if run.draws.forward.kind == "keyed":
-        return f"{_counted(chains, 'trained network')}, each with {_counted(draws, 'random mask')},"
+        return f"{counted(chains, 'trained network')}, each with {counted(draws, 'random mask')},"
     if draws == 1:  # where training ended, and not a draw from the posterior
-        return _counted(chains, "network")
+        return counted(chains, "network")
     law = "the posterior" if run.distribution is None else "a distribution fitted to the posterior"
-    return f"{_counted(chains, 'chain')} of {draws:,} draws from {law}"
+    return f"{counted(chains, 'chain')} of {draws:,} draws from {law}"
 
 
 def _traces(name: str, run: Opened) -> list[Figure]:

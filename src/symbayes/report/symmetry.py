@@ -11,6 +11,7 @@ from symbayes.analyse.barriers import Barriers
 from symbayes.analyse.compactness import Compactness, Row
 from symbayes.analyse.findings import Findings
 from symbayes.analyse.pruning import Curve
+from symbayes.engine.words import counted
 from symbayes.evaluate import FORMATS
 from symbayes.evaluate.metric import written
 from symbayes.report import figures
@@ -63,8 +64,8 @@ def _lead(found: Findings) -> str:
     if found.spread["raw"].rhat is None:
         paragraphs.append(
             "R-hat is left out: it compares several chains of at least four draws each, and here "
-            f"{_counted(found.looked.chains, 'chain')} of "
-            f"{_counted(found.looked.draws // found.looked.chains, 'draw')} were used."
+            f"{counted(found.looked.chains, 'chain')} of "
+            f"{counted(found.looked.draws // found.looked.chains, 'draw')} were used."
         )
     if found.compactness is None:
         paragraphs.append(
@@ -73,10 +74,6 @@ def _lead(found: Findings) -> str:
     if found.looked.sentence:
         paragraphs.append(found.looked.sentence)
     return "\n\n".join(paragraphs)
-
-
-def _counted(number: int, thing: str) -> str:
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def _power(log10: float) -> str:

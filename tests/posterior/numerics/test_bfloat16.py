@@ -1,5 +1,6 @@
 """Programs in bfloat16: rounded products and activations, in every kind of program."""
 
+import copy
 import re
 from typing import Any
 
@@ -226,7 +227,7 @@ def test_posterior_rounds_gradients_and_nothing_else(digits: Any, network: str, 
 @pytest.mark.parametrize("precision", ["float32", "tf32"])
 def test_other_precisions_are_asked_of_the_device(linear: Any, precision: Precision) -> None:
     """Of gradients, whole and of mini-batches; the density is float32 always."""
-    posterior = linear[0].with_chunks_of(1)
+    posterior = copy.copy(linear[0])
     posterior.precision = precision
     variables, rows, key = posterior.init(jax.random.key(1)), jnp.arange(8), jax.random.key(0)
 

@@ -1,9 +1,9 @@
 """Conformal prediction: sets of classes and intervals that hold the target with a stated probability.
 
 On ``n`` validation examples every true target gets a score ``s`` that is high where it was not expected.  The
-threshold is the ``ceil((n + 1) level)``-th smallest of them, and infinite if there are fewer.  What scores at
-most the threshold is in the set.  If validation and test examples are exchangeable, a set holds its target
-with probability at least `level`, and at most ``level + 1 / (n + 1)`` where scores are distinct.
+threshold is the ``ceil((n + 1) level)``-th smallest of them, and infinite if there are fewer.  A set has all
+targets that score at most the threshold.  If validation and test examples are exchangeable, a set holds its
+target with probability at least `level`, and at most ``level + 1 / (n + 1)`` where scores are distinct.
 
     threshold:    s = 1 - p_y                                       (Sadinle et al. 2019)
     APS:          s = sum of all p_k that are at least p_y          (Romano et al. 2020)
@@ -11,7 +11,7 @@ with probability at least `level`, and at most ``level + 1 / (n + 1)`` where sco
     intervals:    s = max(lower - y, y - upper)                     (Romano et al. 2019)
 
 Intervals are widened by their threshold.  A set always has the most probable class, so that none is empty.
-Of equal probabilities the first class comes first.
+Classes of equal probability are ranked by their number.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     q = softmax(A log p + b)
 
-The maps differ in what is free:
+The maps differ in their free parameters:
 
     temperature:    A = I / T,        b = 0        (Guo et al. 2017)
     vector:         A diagonal,       b free       (Guo et al. 2017)
@@ -12,7 +12,7 @@ The logarithms of a single network's probabilities are its logits but for a cons
 the first; of many draws the mean probabilities are taken, so that the whole predictive is calibrated and not
 each draw (Rahaman and Thiery 2021: Uncertainty quantification and deep ensembles).  The fit is convex.  A
 penalty ``r/2 (|A - I|^2 + |b|^2)`` with a small ``r``, a tenth of it on the diagonal of Dirichlet scaling,
-keeps the last two finite where labels can be told without error.
+keeps the last two finite where labels can be predicted without error.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ CALIBRATION: tuple[Metric, ...] = (
         format=".3f",
         better="lower",
         paper="Kumar et al. (2019)",
-        description="root of the squared gap of the top label less what chance adds, in bins of equal mass",
+        description="root of the squared gap of the top label minus sampling variance, in bins of equal mass",
         shown=False,
     ),
     Metric(
@@ -112,7 +112,7 @@ CALIBRATION: tuple[Metric, ...] = (
         format=".3f",
         better="higher",
         paper="Murphy (1973)",
-        description="part of the Brier score that is gained by telling points apart",
+        description="reduction of the Brier score by predictions that differ between points",
         shown=False,
     ),
     Metric(
@@ -125,7 +125,7 @@ CALIBRATION: tuple[Metric, ...] = (
         format=".3f",
         better=None,
         paper="Murphy (1973)",
-        description="part of the Brier score that is in the labels alone",
+        description="part of the Brier score that no prediction changes: the variance of the labels",
         shown=False,
     ),
 )

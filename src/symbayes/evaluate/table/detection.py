@@ -1,7 +1,7 @@
-"""Rows of the table: whether out-of-distribution inputs are told from those of the test set.
+"""Rows of the table: whether out-of-distribution inputs can be distinguished from those of the test set.
 
-Every metric is told of every score: by itself a name means the doubt, which is one minus the largest mean
-probability for classes and the standard deviation for real targets.
+Every metric exists for every score: a name without a suffix uses the doubt, which is one minus the largest
+mean probability for classes and the standard deviation for real targets.
 """
 
 from dataclasses import replace
@@ -41,7 +41,7 @@ BY_DOUBT: tuple[Metric, ...] = (
         format=".3f",
         better="higher",
         paper="Davis and Goadrich (2006)",
-        description="average precision of calling the most doubted inputs foreign",
+        description="average precision by the doubt, with out-of-distribution inputs as positives",
         shown=False,
     ),
     Metric(
@@ -53,7 +53,7 @@ BY_DOUBT: tuple[Metric, ...] = (
         format=".3f",
         better="higher",
         paper="Davis and Goadrich (2006)",
-        description="average precision of calling the least doubted inputs those of the test set",
+        description="average precision by the least doubt, with inputs of the test set as positives",
         shown=False,
     ),
     Metric(

@@ -29,7 +29,7 @@ UNCERTAINTY: tuple[Metric, ...] = (
         format=".3f",
         better=None,
         paper="Shannon (1948)",
-        description="entropy of the mean prediction, in nats: all that is unsure",
+        description="entropy of the mean prediction, in nats: total uncertainty",
         shown=False,
     ),
     Metric(
@@ -42,7 +42,7 @@ UNCERTAINTY: tuple[Metric, ...] = (
         format=".3f",
         better=None,
         paper="Depeweg et al. (2018)",
-        description="mean entropy of the draws, in nats: what stays unsure whichever draw is true",
+        description="mean entropy of the draws, in nats: the uncertainty that remains if the draw is known",
         shown=False,
     ),
     Metric(

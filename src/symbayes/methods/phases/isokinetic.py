@@ -9,9 +9,9 @@ which changes the kinetic energy by
 
     (d - 1) (c - log 2 + log(1 + <u, n> + (1 - <u, n>) exp(-2 c)))
 
-A step of size ``e`` is the one of McLachlan: turn for ``a e``, move by ``e/2 u``, turn for ``(1 - 2 a) e``,
-move by ``e/2 u``, turn for ``a e``, with ``a = 0.1931833``.  It takes two gradients, and its energy error is
-the change of the kinetic energy minus that of the log density.  Where parameters have scales ``s``, the
+A step of size ``e`` is the one of McLachlan: turn for ``a e``, move by ``(e/2) u``, turn for ``(1 - 2 a) e``,
+move by ``(e/2) u``, turn for ``a e``, with ``a = 0.1931833``.  It takes two gradients, and its energy error
+is the change of the kinetic energy minus that of the log density.  Where parameters have scales ``s``, the
 dynamics is that of ``w / s``.
 
 References: Robnik, De Luca, Silverstein & Seljak (2023), Microcanonical Hamiltonian Monte Carlo; Robnik &

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jax.typing import DTypeLike
 
 from symbayes import trees
 from symbayes.draws import files
@@ -14,8 +15,9 @@ from symbayes.networks import pytrees
 from symbayes.networks.checkpoints.formats import CheckpointError, in_order, read
 from symbayes.networks.checkpoints.state_dicts import StateDict
 from symbayes.networks.equinox import EquinoxNetwork, deserialised
-from symbayes.networks.network import Network, Variables
+from symbayes.networks.network import Network
 from symbayes.networks.traced import traced
+from symbayes.trees import Variables
 
 WRITTEN = (".safetensors", ".npz")
 
@@ -25,14 +27,14 @@ def load(
 ) -> Variables:
     """The variables of a network that a checkpoint holds.
 
-    Where the names of the checkpoint are those of the variables (with dots or slashes), as in a port of one's
-    own, it is taken as it is; else it is read as a state dict of PyTorch, layer by layer.  Layers of one
-    shape are told apart by the numbers in their names and by their order; a `MatchedByOrder` warning says so
-    where that is a guess, and where it would not even be one, `names` has to tell.
+    Where the names of the checkpoint are those of the variables (with dots or slashes), as in a port of your
+    own, it is read as it is; else it is read as a state dict of PyTorch, layer by layer.  Layers of equal
+    shape are matched by the numbers in their names and by their order; a `MatchedByOrder` warning is given
+    where file order or name patterns alone decide; where nothing decides, `names` is required.
 
     Args:
         path: a checkpoint of any format that `read` takes, or an ``.eqx`` file of Equinox.
-        network: whose variables they are.
+        network: the network that the checkpoint is of.
         example: inputs, or their shape with an axis over examples first.
         names: layers of the checkpoint by layers of the network, as in ``{"hidden1": "fc_in"}``.
     """
@@ -93,7 +95,7 @@ def _in_form_of(
     flat: dict[str, np.ndarray],
     network: Network,
     shape: tuple[int, ...],
-    dtype: Any,
+    dtype: DTypeLike,
     names: Mapping[str, str] | None,
 ) -> dict[str, np.ndarray]:
     arrays = read(like)

@@ -29,7 +29,7 @@ def read(path: str | Path) -> dict[str, np.ndarray]:
     """The arrays of a checkpoint by name, in the order of the file where it has one, else in natural order.
 
     A ``.safetensors`` or ``.npz`` file, a state dict that ``torch.save`` wrote (``.pt``, ``.pth``), or a
-    folder of orbax.  No code of the file is run.
+    folder of orbax.  No code in the file is run.
     """
     path = Path(path)
     if not path.exists():

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from jax.typing import DTypeLike
 
 from symbayes import trees
 from symbayes.networks.checkpoints.layouts import (
@@ -40,7 +41,7 @@ class StateDict:
         network: Network,
         arrays: Arrays,
         shape: Shape,
-        dtype: Any,
+        dtype: DTypeLike,
         ordered: bool = False,
         names: Mapping[str, str] | None = None,
     ) -> StateDict:
@@ -68,7 +69,7 @@ class StateDict:
         return found
 
 
-def _layers(network: Network, arrays: Arrays, shape: Shape, dtype: Any) -> list[Layer]:
+def _layers(network: Network, arrays: Arrays, shape: Shape, dtype: DTypeLike) -> list[Layer]:
     """The layers in the order in which the program uses them, in the forms that the state dict has."""
     shapes = trees.shapes(traced(network, shape, dtype)[0])
     lasts = {name.rpartition(".")[2] for name in arrays}
@@ -106,7 +107,7 @@ def _joined(layers: Mapping[str, dict[str, str]], packed: bool) -> dict[str, dic
     return found
 
 
-def _in_use(network: Network, shape: Shape, dtype: Any) -> dict[str, dict[str, str]]:
+def _in_use(network: Network, shape: Shape, dtype: DTypeLike) -> dict[str, dict[str, str]]:
     """Layers in the order in which the program first uses them: the names of their leaves by kind."""
     variables, program = traced(network, shape, dtype)
     # A program takes its arguments in JAX's order of the tree.

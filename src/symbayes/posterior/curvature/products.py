@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
-from jax.extend.core import Jaxpr, Literal
+from jax.extend.core import Jaxpr, JaxprEqn, Literal
+from jax.typing import DTypeLike
 
 from symbayes import trees
 from symbayes.networks import Network
@@ -92,7 +93,7 @@ class Product:
 
 
 @functools.lru_cache(maxsize=64)
-def products(network: Network, example_shape: tuple[int, ...], dtype: Any) -> dict[str, Product]:
+def products(network: Network, example_shape: tuple[int, ...], dtype: DTypeLike) -> dict[str, Product]:
     """The kernels among a network's variables by name, in the order in which the program comes to them."""
     variables, program = traced(network, example_shape, dtype)
     names = jax.tree.leaves(trees.map_named(lambda name, _: name, variables))
@@ -109,7 +110,7 @@ def products(network: Network, example_shape: tuple[int, ...], dtype: Any) -> di
 
 def _uses(program: Jaxpr, known: dict[Any, str]) -> Iterator[tuple[str, Product | None]]:
     """Every use of a named variable: the product that it is an operand of, or None for any other."""
-    eqn: Any
+    eqn: JaxprEqn
     for eqn in program.eqns:
         operands = [None if isinstance(v, Literal) else known.get(v) for v in eqn.invars]
         if eqn.primitive.name in JIT:
@@ -149,7 +150,7 @@ def tapped(
     flat = trees.flatten(variables)
     seen: dict[str, jax.Array] = {}
 
-    def rule(eqn: Any, *operands: Any) -> list[Any] | None:
+    def rule(eqn: JaxprEqn, *operands: Any) -> list[Any] | None:
         for name, product in found.items():
             if operands[product.side] is flat[name]:
                 (made,) = bind(eqn, operands)

@@ -22,11 +22,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.extend.core import JaxprEqn
 
 from symbayes.posterior.numerics.rewriting import Rule
 
@@ -65,7 +65,7 @@ def banded(
 def pooling(over: Callable[..., jax.Array]) -> Rule:
     """The rule for pooling over windows that do not overlap."""
 
-    def pool(eqn: Any, x: jax.Array) -> Sequence[jax.Array] | None:
+    def pool(eqn: JaxprEqn, x: jax.Array) -> Sequence[jax.Array] | None:
         params = eqn.params
         window = params["window_dimensions"]
         apart = window == params["window_strides"] and not any(map(any, params["padding"]))

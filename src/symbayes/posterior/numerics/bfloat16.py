@@ -19,6 +19,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.extend.core import JaxprEqn
 
 from symbayes.networks.counting import PRODUCTS
 from symbayes.posterior.numerics.rewriting import ELSE, Rules, bind, rewritten
@@ -64,7 +65,7 @@ def _rounded_product(primitive: Any, params: dict[str, Any], a: jax.Array, b: ja
                 pair = [operand, full[1]] if i == 0 else [full[0], operand]
                 return primitive.bind(*pair, **params)
 
-            def multiply(eqn: Any, a: Any, b: Any) -> Sequence[jax.Array]:
+            def multiply(eqn: JaxprEqn, a: Any, b: Any) -> Sequence[jax.Array]:
                 return [_multiply(eqn.primitive, eqn.params, a, b, to)]
 
             transpose = jax.linear_transpose(alone, full[i])

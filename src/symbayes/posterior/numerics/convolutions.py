@@ -17,6 +17,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.extend.core import JaxprEqn
 
 from symbayes.posterior.numerics.bands import banded, pooling
 from symbayes.posterior.numerics.rewriting import Rules, rewritten
@@ -39,7 +40,7 @@ def stays_convolution(eqn: Any) -> bool:
     return eqn.invars[1].aval.shape[eqn.params["dimension_numbers"].rhs_spec[1]] > FEW
 
 
-def _convolution(eqn: Any, x: jax.Array, kernel: jax.Array) -> Sequence[jax.Array] | None:
+def _convolution(eqn: JaxprEqn, x: jax.Array, kernel: jax.Array) -> Sequence[jax.Array] | None:
     params = eqn.params
     numbers = params["dimension_numbers"]
     undilated = all(d == 1 for d in (*params["lhs_dilation"], *params["rhs_dilation"]))

@@ -14,6 +14,7 @@ from typing import Any
 import jax
 from jax.custom_batching import custom_vmap
 from jax.sharding import Mesh, PartitionSpec
+from jax.typing import DTypeLike
 
 from symbayes.networks import Network
 from symbayes.networks.traced import equations, traced
@@ -22,7 +23,7 @@ from symbayes.posterior.numerics.memory import fitting_chains
 
 
 @functools.lru_cache(maxsize=256)
-def chains_at_once(network: Network, example_shape: tuple[int, ...], dtype: Any, examples: int) -> int:
+def chains_at_once(network: Network, example_shape: tuple[int, ...], dtype: DTypeLike, examples: int) -> int:
     """How many chains' gradients over so many examples are computed together."""
     _, program = traced(network, example_shape, dtype)
     if any(stays_convolution(equation) for equation, _ in equations(program.jaxpr)):

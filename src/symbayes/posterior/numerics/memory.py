@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import numpy as np
+from jax.typing import DTypeLike
 
 from symbayes.networks import Network
 from symbayes.networks.counting import product_bytes
@@ -32,12 +31,12 @@ def fitting_chunk(network: Network, x: np.ndarray) -> int:
     return max(1, min(len(x), int(budget() / working_bytes(network, x.shape[1:], x.dtype))))
 
 
-def fitting_chains(network: Network, example_shape: tuple[int, ...], dtype: Any, examples: int) -> int:
+def fitting_chains(network: Network, example_shape: tuple[int, ...], dtype: DTypeLike, examples: int) -> int:
     """Chains whose gradients of so many examples stay within their budget together."""
     return max(1, int(CHAINS * budget() / (examples * working_bytes(network, example_shape, dtype))))
 
 
-def working_bytes(network: Network, example_shape: tuple[int, ...], dtype: Any) -> int:
+def working_bytes(network: Network, example_shape: tuple[int, ...], dtype: DTypeLike) -> int:
     """What a gradient takes for one example."""
     return KEPT * product_bytes(network, example_shape, dtype) + 4 * int(np.prod(example_shape))
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
-from jax.extend.core import Jaxpr
+from jax.extend.core import Jaxpr, JaxprEqn
 
 from symbayes import trees
 from symbayes.networks.counting import PRODUCTS
@@ -41,7 +41,7 @@ def mixed(function: Callable[..., Any], params: Any, first: str, kernels: jax.Ar
     program, form = flat_program(function, params, xs[0])
     count = xs.shape[0]
 
-    def rule(eqn: Any, *inputs: Any) -> Sequence[Any] | None:
+    def rule(eqn: JaxprEqn, *inputs: Any) -> Sequence[Any] | None:
         many = [isinstance(value, Several) for value in inputs]
         if not any(many):
             return None
@@ -53,7 +53,7 @@ def mixed(function: Callable[..., Any], params: Any, first: str, kernels: jax.Ar
 
     leaves = [
         Several(tuple(kernels)) if name == first else leaf
-        for name, leaf in zip(_names(params), jax.tree.leaves(params), strict=True)
+        for name, leaf in zip(trees.jax_names(params), jax.tree.leaves(params), strict=True)
     ]
     outputs = evaluated(program, [*leaves, Several(tuple(xs))], {ELSE: rule})
     return jax.tree.unflatten(form, outputs)
@@ -63,12 +63,8 @@ def ends_of(function: Callable[..., Any], params: Any, x: Any) -> tuple[str, tup
     """The kernel of the first layer of ``function(params, x)``, whose first output counts, and the parameters
     of the last: those between the last product and that output, and its kernel."""
     program = flat_program(function, params, x)[0].jaxpr
-    names = dict(zip(program.invars, _names(params), strict=False))
+    names = dict(zip(program.invars, trees.jax_names(params), strict=False))
     return _first(program, names), _last(program, names)
-
-
-def _names(params: Any) -> list[str]:
-    return jax.tree.leaves(trees.map_named(lambda name, _: name, params))
 
 
 def _first(program: Jaxpr, names: dict[Any, str]) -> str:
@@ -77,7 +73,7 @@ def _first(program: Jaxpr, names: dict[Any, str]) -> str:
     while True:
         users = [eqn for eqn in program.eqns if variable in [v for v in eqn.invars if not hasattr(v, "val")]]
         require(len(users) == 1, sentence)
-        eqn: Any = users[0]
+        eqn: JaxprEqn = users[0]
         if eqn.primitive.name in PRODUCTS:
             (kernel,) = [v for v in eqn.invars if v is not variable] or [None]
             name = names.get(_origin(program, kernel))
@@ -95,7 +91,7 @@ def _last(program: Jaxpr, names: dict[Any, str]) -> tuple[str, ...]:
         if variable in names:
             found.append(names[variable])
         elif variable in made:
-            eqn: Any = made[variable]
+            eqn: JaxprEqn = made[variable]
             if eqn.primitive.name in PRODUCTS:
                 kernels = [names.get(_origin(program, v)) for v in eqn.invars]
                 found += [name for name in kernels if name is not None]

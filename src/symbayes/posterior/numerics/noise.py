@@ -38,7 +38,7 @@ from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import Jaxpr
+from jax.extend.core import Jaxpr, JaxprEqn
 
 from symbayes import trees
 from symbayes.posterior.numerics.rewriting import ELSE, bind, evaluated, flat_program
@@ -93,7 +93,7 @@ def noisy(
         mean, scale = flat_means[name], flat_scales[name]
         return mean + scale * noise[name] if uses[name].kind == "once" else Weight(name, mean, scale)
 
-    def rule(eqn: Any, *inputs: Any) -> Sequence[Any] | None:
+    def rule(eqn: JaxprEqn, *inputs: Any) -> Sequence[Any] | None:
         place = next((i for i, value in enumerate(inputs) if isinstance(value, Weight)), None)
         if place is None:
             return None
@@ -123,7 +123,7 @@ def noisy(
             case _:
                 return [with_operand(given.mean + given.scale * own)]
 
-    arguments = [*map(weight, _names(means)), x]
+    arguments = [*map(weight, trees.jax_names(means)), x]
     outputs = evaluated(program, arguments, {ELSE: rule})
     return jax.tree.unflatten(form, outputs)
 
@@ -132,11 +132,6 @@ def uses_of(function: Callable[..., Any], means: Any, x: Any, estimator: Estimat
     """How every parameter of ``function(params, x)`` is used, by its name; nothing is computed."""
     program, _ = flat_program(function, means, x)
     return _uses(function, program.jaxpr, means, x, estimator)[0]
-
-
-def _names(params: Any) -> list[str]:
-    """The names of the parameters in the order of JAX."""
-    return jax.tree.leaves(trees.map_named(lambda name, _: name, params))
 
 
 def _drawn(uses: dict[str, Use], key: jax.Array) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -168,7 +163,7 @@ def _uses(
     found: dict[str, Use] = {}
     ends: set[int] = set()
     variable: Any
-    for name, variable in zip(_names(means), program.invars, strict=False):
+    for name, variable in zip(trees.jax_names(means), program.invars, strict=False):
         use, eqn = Use("once", variable.aval.shape), None
         while len(users.get(variable, ())) == 1 and variable not in given and estimator != "shared":
             ((eqn, place),) = users[variable]

@@ -12,7 +12,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
+from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 
 Rule = Callable[..., Sequence[Any] | None]
 Rules = dict[str, Rule]
@@ -42,7 +42,7 @@ def flat_program(function: Callable[..., Any], *args: Any) -> tuple[ClosedJaxpr,
     return closed, jax.tree.structure(shape)
 
 
-def bind(eqn: Any, inputs: Sequence[Any], params: dict[str, Any] | None = None) -> list[Any]:
+def bind(eqn: JaxprEqn, inputs: Sequence[Any], params: dict[str, Any] | None = None) -> list[Any]:
     """What the equation gives as it is, or with other parameters."""
     bound: dict[str, Any] = eqn.primitive.get_bind_params(eqn.params if params is None else params)
     made = eqn.primitive.bind(*inputs, **bound)
@@ -73,7 +73,7 @@ def evaluated(closed: ClosedJaxpr, args: Sequence[Any], rules: Rules) -> list[An
     return read(jaxpr.outvars)
 
 
-def _outputs(eqn: Any, inputs: Sequence[Any], rules: Rules) -> Sequence[Any]:
+def _outputs(eqn: JaxprEqn, inputs: Sequence[Any], rules: Rules) -> Sequence[Any]:
     if eqn.primitive.name in JIT:
         return evaluated(eqn.params["jaxpr"], inputs, rules)
     inside = _has_rule_inside(eqn, rules)
@@ -87,7 +87,7 @@ def _outputs(eqn: Any, inputs: Sequence[Any], rules: Rules) -> Sequence[Any]:
     return bind(eqn, _typed(eqn.invars, inputs), params)
 
 
-def _has_rule_inside(eqn: Any, rules: Rules) -> bool:
+def _has_rule_inside(eqn: JaxprEqn, rules: Rules) -> bool:
     """Whether the programs inside of an equation hold one that has a rule."""
     if eqn.primitive.name in OWN_DERIVATIVE:
         return False

@@ -56,7 +56,7 @@ for minimum distortion)."""
 class Frontier(Part):
     """Total variation to held-out draws, and diversity out of distribution, against bits."""
 
-    question: ClassVar[str] = "How close does a compact posterior come with how few bits?"
+    question: ClassVar[str] = "How few bits suffice to predict like all draws?"
 
     case: Case
     counts: tuple[int, ...]
@@ -174,8 +174,8 @@ class Frontier(Part):
                 "Every form is made from one half of the HMC draws and compared with the other half. MI in "
                 "and MI out are the mutual information in nats on test data and at "
                 f"{found['elsewhere']}, where held-out draws have {held['MI in']:.3f} and "
-                f"{held['MI out']:.3f}. On the frontier is a form if no other takes as few bits and is "
-                "closer.",
+                f"{held['MI out']:.3f}. A form is on the frontier if no other takes as few bits and "
+                "is closer.",
                 columns,
             ),
         ]

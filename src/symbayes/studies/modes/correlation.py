@@ -1,4 +1,4 @@
-"""Do posteriors with nearer weights detect out-of-distribution inputs better?
+"""Do runs with weights closer to the reference detect out-of-distribution inputs better?
 
 Methods are run at several learning rates and seeds, with one mode and with many.  For each run, the distance
 of canonical weights from those of independently trained networks is compared with the detection of
@@ -39,7 +39,9 @@ AGAINST = {"AUROC": "area under the ROC curve", "accuracy": "accuracy on the tes
 class Correlation(Part):
     """Posterior quality against detection, over methods, learning rates and seeds."""
 
-    question: ClassVar[str] = "Do nearer weights detect out-of-distribution inputs better?"
+    question: ClassVar[str] = (
+        "Do runs with weights closer to the reference detect out-of-distribution inputs better?"
+    )
     published: ClassVar[str] = (
         "There is no clear correlation between the quality of the posterior and the detection of inputs that "
         "are out of distribution."

@@ -98,7 +98,7 @@ class Shift(Asked):
         before, after = (100 * _lost_by(accuracy[SILENT], name) for name in ("hmc", REPAIRED))
         noise = f"noise on the {found['silent']} of {found['pixels']} pixels that are silent in training"
         if before < NOTHING:
-            repair = f"With {noise}, HMC loses nothing that a prior could repair."
+            repair = f"With {noise}, HMC loses no accuracy, so the prior has nothing to repair."
         else:
             verb = "repairs" if after < 0.5 * before else "does not repair"
             repair = (

@@ -22,12 +22,13 @@ from symbayes.symmetry.group.stack import Stack
 @briefly
 @dataclass(frozen=True)
 class Alignment:
-    """Aligned draws and their elements (it unpacks into these two), and how the objective rose.
+    """Aligned draws and their elements (it unpacks into these two), and the course of the objective.
 
-    `draws` of a stored run are moved when they are read: ``draws.blocks(size)`` walks them without holding
-    all.  `objective` starts with that of the draws in their own order and never falls; what it measures, the
-    criterion says.  Before and after to a reference; jointly, before and after every sweep.  `notes` are
-    sentences on what the criterion could not do.  `control` is the alignment of the null control.
+    `draws` of a stored run are moved when they are read: ``draws.blocks(size)`` iterates over them without
+    holding all in memory.  `objective` is defined by the criterion; it starts with that of the draws in their
+    own order and never falls.  For a reference it has the values before and after; for joint alignment, those
+    before and after every sweep.  `notes` are sentences on what the criterion could not do.  `control` is the
+    alignment of the null control.
     """
 
     draws: Draws | trees.Tree
@@ -56,8 +57,8 @@ def align(
     its scales; aligned jointly, those of `by`.  The first of the `restarts` begins from the draws as they
     are, the others elsewhere; the best is kept.
 
-    `control` aligns pure noise in the same way: whatever alignment does to this is no evidence.  True makes
-    as many draws of ``N(0, rms^2)``, with the root mean square of each parameter array over the draws; a
+    `control` aligns pure noise in the same way: an effect no larger than there is no evidence.  True makes as
+    many draws of ``N(0, rms^2)``, with the root mean square of each parameter array over the draws; a
     function from a key to one network's parameters makes as many draws of it (of the prior: ``lambda key:
     posterior.prior.sample(key, params)``); both follow from `seed`.  Draws are taken as they are.
     """

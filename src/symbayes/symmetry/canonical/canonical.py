@@ -25,7 +25,7 @@ def canonical(
     scale: str | None = "unit-norm",
     order: str | None = "sort",
 ) -> Draws | dict[str, trees.Tree]:
-    """Draws in canonical form: whatever element moved a network before, it ends at the same weights.
+    """Draws in canonical form: all networks that differ by an element of the group get the same weights.
 
     Scales: each unit's incoming weights (bias included) get norm one and the outgoing take the factor, or the
     summed squares become smallest.  Dead units, whose scale this does not fix (no incoming weights; no
@@ -33,7 +33,7 @@ def canonical(
     weights that a dead unit has left get size one (`symmetry.dead_units` says how).
     Signs: of each unit's incoming weights the largest in size is positive.  Order: units by their largest
     incoming weight (the maximum over all of them), largest first.  Ties are broken by all further weights,
-    incoming before outgoing; what that leaves undecided `symmetry.refine` says.
+    incoming before outgoing; `symmetry.refine` describes which ties remain.
     """
     require_scale(scale)
     if order not in ("sort", None):

@@ -32,10 +32,10 @@ def discover(apply: Callable[..., trees.Tree], variables: trees.Tree, x: trees.T
     """The maximal group of permutations, signs and positive scalings of the parameters that keep
     ``apply(variables, x)``.
 
-    `apply` is any pure function of a nested dict of arrays and an input: it is traced, never looked up in a
-    table. What the analysis does not understand it leaves in place and reports under `pinned`; what it
-    finds is checked in float64, with several elements, networks and inputs, before it is returned; what fails
-    is reported under `dropped`. What this input does not use of a parameter has no freedom of its own.
+    `apply` is any pure function of a nested dict of arrays and an input: it is traced, not looked up in a
+    table. Axes that the analysis does not understand are left in place and reported under `pinned`. The
+    symmetries found are checked in float64, with several elements, networks and inputs; those that fail are
+    reported under `dropped`. Entries of a parameter that this input does not use get no symmetry.
     """
     evaluation = Evaluation.of(apply, variables, x)
     program = _analysed(evaluation)

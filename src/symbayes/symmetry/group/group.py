@@ -30,9 +30,9 @@ LARGE = 2**16
 class Symmetry:
     """The maximal group of permutations, signs and positive scalings found in a program.
 
-    `axes` says of what each axis of each parameter is made: a sum of parts, each a product of named
+    `axes` describes each axis of each parameter: a sum of parts, each a product of named
     indices. `invariances` are scalings that would be exact but for the epsilon of a normaliser, with the
-    relative change of the outputs under a factor of two: they are reported and no part of the group.
+    relative change of the outputs under a factor of two: they are reported, but are not part of the group.
     """
 
     shapes: Mapping[str, tuple[int, ...]]

@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.typing import DTypeLike
 
 from symbayes import trees
 from symbayes.draws import Draws
@@ -82,7 +83,7 @@ class Stack:
     ) -> Element:
         """One element per draw, with the draws' leading axes; what is not given is the identity."""
 
-        def shaped(array: np.ndarray, dtype: Any) -> np.ndarray:
+        def shaped(array: np.ndarray, dtype: DTypeLike) -> np.ndarray:
             return np.asarray(array, dtype).reshape(*self.lead, *np.shape(array)[1:])
 
         group, n = self.group, self.count

@@ -37,8 +37,8 @@ def count(permutation: Int[Array | np.ndarray, "*batch n"]) -> Any:
 def transpositions(elements: Element) -> dict[str, trees.Array]:
     """The number of transpositions of an element, per permuted index and in all (``"total"``).
 
-    A batch of elements gives a batch of numbers.  An index that is permuted separately for every value of
-    another (the dimensions of each head) counts the sum over these.
+    A batch of elements gives a batch of numbers.  For an index that is permuted separately for every value of
+    another (the dimensions of each head), the number is the sum over these values.
     """
     found = {name: count(rows).sum(axis=-1) for name, rows in elements.permutations.items()}
     return found | {"total": sum(found.values(), start=np.zeros((), np.int32))}

@@ -14,7 +14,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import ClosedJaxpr, Literal
+from jax.extend.core import ClosedJaxpr, JaxprEqn, Literal
 
 from symbayes.symmetry.program.rules.control import inner, scan_counts
 
@@ -51,7 +51,7 @@ def evaluated(jaxpr: Any, args: Sequence[Any]) -> list[Any]:
     return [read(var) for var in jaxpr.outvars]
 
 
-def narrow(eqn: Any) -> bool:
+def narrow(eqn: JaxprEqn) -> bool:
     """Whether an operation keeps the types that it was traced with."""
     name = eqn.primitive.name
     if name in CALLS or name in CUSTOM or name in CONTROL:
@@ -60,7 +60,7 @@ def narrow(eqn: Any) -> bool:
     return name == BITS or bool(eqn.effects) or "call" in name or (bodies and not name.startswith("scatter"))
 
 
-def _step(eqn: Any, ins: list[Any]) -> list[Any]:
+def _step(eqn: JaxprEqn, ins: list[Any]) -> list[Any]:
     name, params = eqn.primitive.name, eqn.params
     if name in CALLS or name in CUSTOM:
         return evaluated(params.get("jaxpr", params.get("call_jaxpr")), ins)
@@ -74,7 +74,7 @@ def _step(eqn: Any, ins: list[Any]) -> list[Any]:
     return _bound(eqn, ins, {key: _wide_parameter(value) for key, value in params.items()})
 
 
-def _bound(eqn: Any, ins: list[Any], params: dict[str, Any]) -> list[Any]:
+def _bound(eqn: JaxprEqn, ins: list[Any], params: dict[str, Any]) -> list[Any]:
     outs = eqn.primitive.bind(*ins, **params)
     return list(outs) if eqn.primitive.multiple_results else [outs]
 
@@ -118,12 +118,12 @@ def _typed_callback(params: dict[str, Any]) -> dict[str, Any]:
 # -------------------------------------------------------------------- branches and loops
 
 
-def _cond(eqn: Any, ins: list[Any]) -> list[Any]:
+def _cond(eqn: JaxprEqn, ins: list[Any]) -> list[Any]:
     branches = [lambda *args, branch=branch: evaluated(branch, args) for branch in eqn.params["branches"]]
     return jax.lax.switch(ins[0], branches, *ins[1:])
 
 
-def _scan(eqn: Any, ins: list[Any]) -> list[Any]:
+def _scan(eqn: JaxprEqn, ins: list[Any]) -> list[Any]:
     params = eqn.params
     constants, carries = scan_counts(params)
     held = ins[:constants]
@@ -137,7 +137,7 @@ def _scan(eqn: Any, ins: list[Any]) -> list[Any]:
     return [*last, *stacked]
 
 
-def _while(eqn: Any, ins: list[Any]) -> list[Any]:
+def _while(eqn: JaxprEqn, ins: list[Any]) -> list[Any]:
     params = eqn.params
     held, rest = ins[: params["cond_nconsts"]], ins[params["cond_nconsts"] :]
     constants, first = rest[: params["body_nconsts"]], rest[params["body_nconsts"] :]

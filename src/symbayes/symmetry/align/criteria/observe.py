@@ -15,7 +15,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.extend.core import Literal
+from jax.extend.core import JaxprEqn, Literal
 
 from symbayes import trees
 from symbayes.symmetry.discovery import permute
@@ -44,7 +44,7 @@ class Recorder(Walker):
         self.made: list[list[Value]] = []
         self.depth = 0
 
-    def step(self, eqn: Any, ins: list[Value]) -> list[Value]:
+    def step(self, eqn: JaxprEqn, ins: list[Value]) -> list[Value]:
         looped = eqn.primitive.name in LOOPS
         self.depth += looped
         outs = super().step(eqn, ins)
@@ -54,7 +54,7 @@ class Recorder(Walker):
         return outs
 
 
-def _is_call(eqn: Any) -> bool:
+def _is_call(eqn: JaxprEqn) -> bool:
     return eqn.primitive.name in CONTROL and eqn.primitive.name not in LOOPS
 
 

@@ -139,6 +139,24 @@ def test_a_target_is_for_files(capsys):
     assert "--target and --task are for files, and digits has its own target" in capsys.readouterr().err
 
 
+def test_names_of_columns_are_shown_as_they_are_and_stored_as_in_addresses(folder, tmp_path, capsys):
+    text = (folder / "houses.csv").read_text().replace("price", '"price €, net"', 1)
+    (tmp_path / "euro.csv").write_text(text)
+    source = ["--data", str(tmp_path / "euro.csv"), "--target", "price €, net", "--no-estimate"]
+    assert main(["sample", "hmc", *TINY, *source, "--store", str(tmp_path / "run")]) == 0
+    stored = sb.open(tmp_path / "run").about["data"]
+    assert stored.endswith("euro.csv:target=price %E2%82%AC%2C net")
+    capsys.readouterr()
+    assert main(["info", str(tmp_path / "run"), "--json", str(tmp_path / "told.json")]) == 0
+    assert "euro.csv:target=price €, net, 24 training examples" in capsys.readouterr().out
+    assert json.loads((tmp_path / "told.json").read_text())["data"] == stored
+    assert "price €, net'" in repr(sb.data.load(stored))
+    other = ["--data", f"{stored},split=1"]
+    assert main(["report", str(tmp_path / "run"), *other, "--out", str(tmp_path / "a.html")]) == 2
+    assert "the training part of " in (told := capsys.readouterr().err)
+    assert "price €, net,split=1: give its own dataset" in told
+
+
 def test_info_tells_what_a_run_is(prices, capsys):
     assert main(["info", str(prices)]) == 0
     told = capsys.readouterr().out

@@ -93,7 +93,10 @@ class Target:
     def posterior(self, mesh: Mesh | None = None) -> tuple[Posterior, data.Dataset]:
         """The posterior, on a mesh if there is one, and the dataset that its training part comes from."""
         dataset = self.dataset()
-        require(len(dataset.train) > 0, f"{dataset.name} has only a test part and no training examples")
+        require(
+            len(dataset.train) > 0,
+            f"{data.readable(dataset.name)} has only a test part and no training examples",
+        )
         likelihood, sizes = self._likelihood(dataset)
         options = sizes | dict(network_option(text) for text in self.option)
         if self.hidden is not None:

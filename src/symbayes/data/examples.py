@@ -10,6 +10,7 @@ import jax
 import numpy as np
 
 from symbayes.brief import briefly
+from symbayes.data.names import readable
 from symbayes.pytrees import pytree
 from symbayes.specs import Record, Recorded
 
@@ -156,7 +157,7 @@ class Dataset:
         kind = "regression" if self.classes is None else f"{self.classes} classes"
         parts = {"train": self.train, "validation": self.validation, "test": self.test}
         sizes = ", ".join(f"{len(part):,} {name}" for name, part in parts.items() if len(part))
-        return f"Dataset({self.name!r}: {kind}, inputs {tuple(self.test.x.shape[1:])}, {sizes})"
+        return f"Dataset({readable(self.name)!r}: {kind}, inputs {tuple(self.test.x.shape[1:])}, {sizes})"
 
     @property
     def about(self) -> Record:

@@ -136,7 +136,8 @@ def test_predictions_that_cannot_be_made_are_refused(prices, monkeypatch, tmp_pa
 
 def test_a_target_is_for_files(capsys):
     assert main(["sample", "hmc", *TINY, "--target", "price"]) == 2
-    assert "--target and --task are for files, and digits has its own target" in capsys.readouterr().err
+    told = "--target, --drop and --task are for files, and digits has its own target"
+    assert told in capsys.readouterr().err
 
 
 def test_names_of_columns_are_shown_as_they_are_and_stored_as_in_addresses(folder, tmp_path, capsys):
@@ -155,6 +156,24 @@ def test_names_of_columns_are_shown_as_they_are_and_stored_as_in_addresses(folde
     assert main(["report", str(tmp_path / "run"), *other, "--out", str(tmp_path / "a.html")]) == 2
     assert "the training part of " in (told := capsys.readouterr().err)
     assert "price €, net,split=1: give its own dataset" in told
+
+
+def test_a_column_that_counts_the_rows_is_told_and_can_be_dropped(folder, tmp_path, capsys):
+    lines = (folder / "houses.csv").read_text().splitlines()
+    counted = [",".join([str(i) if i else "id", line]) for i, line in enumerate(lines)]
+    (tmp_path / "ids.csv").write_text("\n".join(counted))
+    source = ["sample", "hmc", *TINY, "--data", str(tmp_path / "ids.csv"), "--target", "price"]
+    assert main([*source, "--no-estimate", "--store", str(tmp_path / "with")]) == 0
+    told = "the column id holds whole numbers that rise from row to row"
+    assert told in capsys.readouterr().err
+    assert main([*source, "--no-estimate", "--store", str(tmp_path / "without"), "--drop", "id"]) == 0
+    printed = capsys.readouterr().err
+    assert told not in printed
+    assert "3 inputs predict price" in printed
+    # What is predicted needs the column no more, and may have it.
+    for name in ("new.csv", "houses.csv"):
+        out = ["--data", str(folder / name), "--out", str(tmp_path / f"told-{name}")]
+        assert main(["predict", str(tmp_path / "without"), *out]) == 0
 
 
 def test_info_tells_what_a_run_is(prices, capsys):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
@@ -12,7 +13,7 @@ from jax.sharding import Mesh
 from rich.console import Console
 from tyro.conf import arg, subcommand
 
-from symbayes import engine
+from symbayes import data, engine
 from symbayes.analyse import Comparison
 from symbayes.cli.groups import group
 from symbayes.cli.hosts import joined
@@ -110,6 +111,13 @@ def _draw(
         console.print(
             f"{dataset.short_name}: {dataset.description}; {_parts(dataset)}", highlight=False, soft_wrap=True
         )
+        for column in data.counting_columns(dataset.name):
+            console.print(
+                f"the column {column} holds whole numbers that rise from row to row, as numbers of the rows "
+                f"do, and is an input: --drop {shlex.quote(column)} leaves it out",
+                highlight=False,
+                soft_wrap=True,
+            )
     if where.estimate and mesh is None and not (store.is_dir() and any(store.iterdir())):
         cost = engine.estimate(method, posterior)
         cost = dataclasses.replace(cost, disk=cost.disk // where.keep if where.keep > 0 else 0)

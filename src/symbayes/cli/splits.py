@@ -29,7 +29,7 @@ def split_targets(target: Target, wanted: str) -> dict[str, Target]:
     assert count is not None
     require(known is None or count <= known, f"{target.data} has {known} splits, not {count}")
     require("split=" not in target.data, "--splits chooses the splits: leave split= out of --data")
-    joint = "," if ":" in target.data else ":"
+    joint = "," if data.names.cut(target.data)[1] else ":"
     return {
         f"split-{number}": dataclasses.replace(target, data=f"{target.data}{joint}split={number}")
         for number in range(count)

@@ -41,6 +41,7 @@ class Target:
         data: name of the dataset; `symbayes data list` shows them. Options follow a colon, as in
             imdb:length=200 or uci-yacht:split=3. Or a .csv, .npz or .parquet file of your own.
         target: the column of that file to predict, or several; the other columns are the inputs.
+        drop: columns of that file that are no inputs, as a number or a name of each row.
         task: whether that column holds numbers (regression) or labels (classification), where it is unclear.
         examples: use only the first training examples, this many.
         network: mlp, lenet, cnn, resnet20-frn, resnet18, alexnet, cnn-lstm, transformer, or one of your own
@@ -72,6 +73,7 @@ class Target:
 
     data: str = "digits"
     target: Annotated[tuple[str, ...], some_words("COLUMN")] = ()
+    drop: Annotated[tuple[str, ...], some_words("COLUMN")] = ()
     task: Annotated[Task | None, default("labels are words, and whole numbers of at most 20 values")] = None
     examples: Annotated[int | None, default("all")] = None
     network: str = "mlp"
@@ -120,11 +122,16 @@ class Target:
 
     def dataset(self) -> data.Dataset:
         """The dataset that the posterior is conditioned on."""
-        options = {"examples": self.examples, "target": self.target or None, "task": self.task}
+        options = {
+            "examples": self.examples,
+            "target": self.target or None,
+            "drop": self.drop or None,
+            "task": self.task,
+        }
         given = {name: value for name, value in options.items() if value is not None}
         require(
-            data.names_a_file(self.data) or not {"target", "task"} & set(given),
-            f"--target and --task are for files, and {self.data} has its own target",
+            data.names_a_file(self.data) or not {"target", "drop", "task"} & set(given),
+            f"--target, --drop and --task are for files, and {self.data} has its own target",
         )
         return data.load(self.data, None, **given)
 

@@ -22,7 +22,8 @@ from symbayes.version import __version__
 
 DESCRIPTION = """Draw from neural-network posteriors, and measure the draws.
 
-Start with `symbayes demo`. Every command has --help with an example."""
+Start with `symbayes demo`. Every command has --help with an example, and `symbayes --version` tells the
+version."""
 
 
 @dataclass(frozen=True)

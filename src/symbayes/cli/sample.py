@@ -42,8 +42,8 @@ class Where:
         splits: draw on all splits of a uci set, or on the first INT of them, each into a folder of its own
             below the store, and print mean and standard error over them.
         json: a file to write the numbers of the final table to; - is the standard output.
-        estimate: print an estimate of the cost before the run starts, which times a few gradients; not with
-            --hosts.
+        estimate: print an estimate of the cost before the run starts, which times a few gradients; a run on
+            many processes has none.
         hosts: run on many processes, each started with this command: auto where JAX detects them (SLURM, Open
             MPI, Kubernetes, TPU pods), or address and port of the first process, as in node0:1234.
         process: with an address, the number of this process and of all processes, as in 0/4.
@@ -51,12 +51,12 @@ class Where:
 
     store: Annotated[Path | None, default("runs/METHOD-DATA")] = None
     seed: int = 0
-    start: Annotated[Path | None, default("none: fresh networks")] = None
+    start: Annotated[Path | None, default("fresh networks")] = None
     keep: int = 1
-    splits: Annotated[str | None, default("none: one", "all|INT")] = None
+    splits: Annotated[str | None, default("one split", "all|INT")] = None
     json: Json = None
     estimate: bool = True
-    hosts: Annotated[str | None, default("none: one process", "auto|ADDRESS:PORT")] = None
+    hosts: Annotated[str | None, default("one process", "auto|ADDRESS:PORT")] = None
     process: Annotated[str | None, default("detected", "NUMBER/COUNT")] = None
 
 

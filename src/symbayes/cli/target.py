@@ -52,9 +52,8 @@ class Target:
             degrees of freedom, or an even mixture of two normals of which one is exp(-6) times as wide.
         prior_scale: scale of the prior; for normal it is the standard deviation, for a mixture that of its
             wider part.
-        layer_scale: another scale for some parameters, each as name=value with the name as `symbayes
-            symmetries` shows it, without params/; shell patterns may name several, as in 'hidden1/*=0.1'
-            '*/bias=1'.
+        layer_scale: another scale for some parameters, each as name=value; the name is as `symbayes
+            symmetries` shows it, without params/, or a shell pattern, as in 'hidden1/*=0.1' '*/bias=1'.
         likelihood: noise of the targets, for regression: gaussian, with a known standard deviation; learned,
             where the standard deviation is a parameter too; or heteroscedastic, where the network also
             predicts the noise of each target.

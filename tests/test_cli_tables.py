@@ -113,6 +113,15 @@ def test_labels_are_predicted_by_name(kinds, folder, tmp_path):
         assert arrays["probability"].shape == (2, 2)
 
 
+def test_one_target_without_a_name_has_columns_without_one(tmp_path):
+    x = np.linspace(0, 1, 30)
+    np.savez(tmp_path / "a.npz", x=x[:, None], y=np.sin(9 * x))
+    source = ["--data", str(tmp_path / "a.npz"), "--no-estimate", "--store", str(tmp_path / "run")]
+    assert main(["sample", "hmc", *TINY, *source]) == 0
+    assert main(["predict", str(tmp_path / "run"), "--out", str(tmp_path / "a.csv")]) == 0
+    assert list(rows(tmp_path / "a.csv")[0]) == ["mean", "sd", "lower", "upper"]
+
+
 def test_without_data_the_test_part_is_predicted(prices, tmp_path):
     assert main(["predict", str(prices), "--out", str(tmp_path / "test.npz")]) == 0
     with np.load(tmp_path / "test.npz") as arrays:

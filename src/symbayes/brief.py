@@ -39,6 +39,11 @@ def brief(value: Any) -> str:
     return words if len(words) <= LONGEST and "\n" not in words else type(value).__name__
 
 
+def counted(number: int, thing: str) -> str:
+    """A number of things: 1 chain, 1,000 draws."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
 def _number(value: Any) -> str:
     """The shortest decimal that reads back as the same: 0.1, not 0.10000000149, in single precision."""
     try:

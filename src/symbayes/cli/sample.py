@@ -15,6 +15,7 @@ from tyro.conf import arg, subcommand
 
 from symbayes import data, engine
 from symbayes.analyse import Comparison
+from symbayes.brief import counted
 from symbayes.cli.groups import group
 from symbayes.cli.hosts import joined
 from symbayes.cli.options import default
@@ -148,7 +149,8 @@ def _draw(
 def _parts(dataset: Dataset) -> str:
     """How the rows of a table are used."""
     parts = {"train": dataset.train, "validate": dataset.validation, "test": dataset.test}
-    inputs = f"{dataset.train.x.shape[1]} inputs predict {', '.join(dataset.targets)}"
+    count = dataset.train.x.shape[1]
+    inputs = f"{counted(count, 'input')} predict{'s' if count == 1 else ''} {', '.join(dataset.targets)}"
     return f"{inputs}; {', '.join(f'{len(part):,} rows {what}' for what, part in parts.items())}"
 
 

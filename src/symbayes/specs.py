@@ -113,8 +113,9 @@ def require_probability(**values: Any) -> None:
     """Refuse what is not one number between zero and one, both excluded."""
     for name, value in values.items():
         require(np.ndim(value) == 0, f"{name} is one probability, not several: ask for one after the other")
-        number = not isinstance(value, str | bytes | bool) and value is not None
-        require(number and 0 < value < 1, f"{name} is a probability between 0 and 1, not {value!r}")
+        number = hasattr(value, "__float__") and not isinstance(value, bool)
+        within = number and 0 < float(value) < 1
+        require(within, f"{name} is a probability between 0 and 1, not {value!r}")
 
 
 def require_counts(least: int = 1, **values: Any) -> None:

@@ -223,7 +223,7 @@ def from_name(path: str, **options: Any) -> Network:
     return Imported(path, imports.frozen(options)).network()
 
 
-def require_network(found: Any) -> None:
+def require_network(found: object) -> None:
     """Refuse what is no network; of modules, it is told what makes one of them."""
     cls = found if isinstance(found, type) else type(found)
     maker = "from_nnx" if issubclass(cls, nnx.Module) else "from_equinox" if is_equinox_class(cls) else None

@@ -2,6 +2,8 @@
 
 from html.parser import HTMLParser
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -110,3 +112,10 @@ def test_values_in_few_characters():
     assert brief({f"a long name {i}": i for i in range(50)}) == "{50 names}"
     assert brief(list(range(100))) == "[100 of int]"
     assert html_table([["<a>", "1"]], ["x", "y"]).count("&lt;a&gt;") == 1
+
+
+def test_numbers_of_single_precision_are_short(objects):
+    assert repr(objects["regression's likelihood"]) == "Gaussian(scale=0.1)"
+    assert brief(jnp.float32(1e-7)) == "1e-07"
+    assert "object" not in brief(jax.random.key(0))
+    assert jax.eval_shape(lambda x: [brief(x), x][1], jnp.float32(2)).shape == ()

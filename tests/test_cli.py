@@ -1,5 +1,6 @@
 """The command line: what it does, what it says, and its exit codes."""
 
+import ast
 import json
 import re
 import shlex
@@ -142,6 +143,9 @@ def test_evaluate_and_report(sampled: Path, tmp_path: Path, capsys: pytest.Captu
         (["sample", "ensemble", "--hidden", "-3"], "layer widths are positive integers"),
         (["evaluate", "/nowhere"], "/nowhere is not a run"),
         (["evaluate"], "name at least one run folder"),
+        (["sampl", "hmc"], "`symbayes` has no 'sampl' (did you mean 'sample'?): it has demo, sample"),
+        (["sample", "hcm"], "`symbayes sample` has no 'hcm' (did you mean 'hmc'?): it has hmc, nuts"),
+        (["study", "xyz"], "`symbayes study` has no 'xyz': it has list, truth"),
         (["evaluate", "/nowhere", "--json", "/"], "--json must name a file to write, but / is a folder"),
         (["report", "/nowhere", "--out", "/"], "--out must name a file to write, but / is a folder"),
         (["report", "/nowhere", "--max-draws", "0"], "max_draws must be a whole number of at least 1, not 0"),
@@ -243,6 +247,33 @@ def test_help_describes_every_option(command: list[str], capsys: pytest.CaptureF
     text = capsys.readouterr().out
     assert not undescribed(text)
     assert "None" not in text
+
+
+def broken_lines(path: Path) -> list[str]:
+    """Lines of descriptions that the help begins a line of its own with, since they begin with no letter."""
+    classes = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ClassDef)]
+    told = [(ast.get_docstring(node) or "").partition("Attributes:")[2] for node in classes]
+    lines = [line for text in told for line in text.splitlines() if line.startswith(" " * 8)]
+    return [line.strip() for line in lines if not line.strip()[0].isalpha()]
+
+
+@pytest.mark.parametrize("folder", ["cli", "methods", "studies"])
+def test_descriptions_of_options_are_not_broken_into_lines(folder: str) -> None:
+    root = Path(sb.__file__).parent / folder
+    assert {path.name: found for path in root.rglob("*.py") if (found := broken_lines(path))} == {}
+
+
+def test_the_help_tells_how_to_ask_for_the_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    assert "symbayes --version" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("command", every_command(), ids=" ".join)
+def test_defaults_are_told_in_one_piece(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([*command, "--help"])
+    assert "(default: none: " not in " ".join(re.sub("[│╭╮╰╯─]", " ", capsys.readouterr().out).split())
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:

@@ -113,6 +113,15 @@ def test_labels_are_predicted_by_name(kinds, folder, tmp_path):
         assert arrays["probability"].shape == (2, 2)
 
 
+def test_one_target_without_a_name_has_columns_without_one(tmp_path):
+    x = np.linspace(0, 1, 30)
+    np.savez(tmp_path / "a.npz", x=x[:, None], y=np.sin(9 * x))
+    source = ["--data", str(tmp_path / "a.npz"), "--no-estimate", "--store", str(tmp_path / "run")]
+    assert main(["sample", "hmc", *TINY, *source]) == 0
+    assert main(["predict", str(tmp_path / "run"), "--out", str(tmp_path / "a.csv")]) == 0
+    assert list(rows(tmp_path / "a.csv")[0]) == ["mean", "sd", "lower", "upper"]
+
+
 def test_without_data_the_test_part_is_predicted(prices, tmp_path):
     assert main(["predict", str(prices), "--out", str(tmp_path / "test.npz")]) == 0
     with np.load(tmp_path / "test.npz") as arrays:
@@ -136,7 +145,44 @@ def test_predictions_that_cannot_be_made_are_refused(prices, monkeypatch, tmp_pa
 
 def test_a_target_is_for_files(capsys):
     assert main(["sample", "hmc", *TINY, "--target", "price"]) == 2
-    assert "--target and --task are for files, and digits has its own target" in capsys.readouterr().err
+    told = "--target, --drop and --task are for files, and digits has its own target"
+    assert told in capsys.readouterr().err
+
+
+def test_names_of_columns_are_shown_as_they_are_and_stored_as_in_addresses(folder, tmp_path, capsys):
+    text = (folder / "houses.csv").read_text().replace("price", '"price €, net"', 1)
+    (tmp_path / "euro.csv").write_text(text)
+    source = ["--data", str(tmp_path / "euro.csv"), "--target", "price €, net", "--no-estimate"]
+    assert main(["sample", "hmc", *TINY, *source, "--store", str(tmp_path / "run")]) == 0
+    stored = sb.open(tmp_path / "run").about["data"]
+    assert stored.endswith("euro.csv:target=price %E2%82%AC%2C net")
+    capsys.readouterr()
+    assert main(["info", str(tmp_path / "run"), "--json", str(tmp_path / "told.json")]) == 0
+    assert "euro.csv:target=price €, net, 24 training examples" in capsys.readouterr().out
+    assert json.loads((tmp_path / "told.json").read_text())["data"] == stored
+    assert "price €, net'" in repr(sb.data.load(stored))
+    other = ["--data", f"{stored},split=1"]
+    assert main(["report", str(tmp_path / "run"), *other, "--out", str(tmp_path / "a.html")]) == 2
+    assert "the training part of " in (told := capsys.readouterr().err)
+    assert "price €, net,split=1: give its own dataset" in told
+
+
+def test_a_column_that_counts_the_rows_is_told_and_can_be_dropped(folder, tmp_path, capsys):
+    lines = (folder / "houses.csv").read_text().splitlines()
+    counted = [",".join([str(i) if i else "id", line]) for i, line in enumerate(lines)]
+    (tmp_path / "ids.csv").write_text("\n".join(counted))
+    source = ["sample", "hmc", *TINY, "--data", str(tmp_path / "ids.csv"), "--target", "price"]
+    assert main([*source, "--no-estimate", "--store", str(tmp_path / "with")]) == 0
+    told = "the column id holds whole numbers that rise from row to row"
+    assert told in capsys.readouterr().err
+    assert main([*source, "--no-estimate", "--store", str(tmp_path / "without"), "--drop", "id"]) == 0
+    printed = capsys.readouterr().err
+    assert told not in printed
+    assert "3 inputs predict price" in printed
+    # What is predicted needs the column no more, and may have it.
+    for name in ("new.csv", "houses.csv"):
+        out = ["--data", str(folder / name), "--out", str(tmp_path / f"told-{name}")]
+        assert main(["predict", str(tmp_path / "without"), *out]) == 0
 
 
 def test_info_tells_what_a_run_is(prices, capsys):

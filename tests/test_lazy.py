@@ -25,8 +25,8 @@ def loaded(code: str, names: list[str]) -> str:
     return done.stdout.splitlines()[-1]
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], []])
-def test_help_and_version_import_nothing_heavy(arguments: list[str]) -> None:
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], [], ["sampel"]])
+def test_help_version_and_mistyped_words_import_nothing_heavy(arguments: list[str]) -> None:
     code = f"""
     import symbayes
     from symbayes.cli import main

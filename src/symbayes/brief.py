@@ -7,6 +7,8 @@ import html
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+
 C = TypeVar("C", bound=type)
 
 LONGEST = 60
@@ -28,13 +30,26 @@ def brief(value: Any) -> str:
     """A value in few characters."""
     shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
     if shape is not None and dtype is not None:
-        return f"{dtype}{list(shape)}" if len(shape) else f"{value}"
+        return f"{dtype}{list(shape)}" if len(shape) else _number(value)
     if isinstance(value, Mapping):
         return _listed("{}", [str(key) for key in value])
     if isinstance(value, list | tuple) and len(repr(value)) > LONGEST:
         return f"[{len(value)} of {type(value[0]).__name__}]"
     words = repr(value)
     return words if len(words) <= LONGEST and "\n" not in words else type(value).__name__
+
+
+def counted(number: int, thing: str) -> str:
+    """A number of things: 1 chain, 1,000 draws."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def _number(value: Any) -> str:
+    """The shortest decimal that reads back as the same: 0.1, not 0.10000000149, in single precision."""
+    try:
+        return str(np.asarray(value))
+    except TypeError:  # it stands for a number in a program that is traced, or is a random key
+        return f"{value}"
 
 
 def _listed(ends: str, names: Sequence[str]) -> str:

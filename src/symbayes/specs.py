@@ -109,6 +109,15 @@ def require_positive(**values: Any) -> None:
             )
 
 
+def require_probability(**values: Any) -> None:
+    """Refuse what is not one number between zero and one, both excluded."""
+    for name, value in values.items():
+        require(np.ndim(value) == 0, f"{name} is one probability, not several: ask for one after the other")
+        number = hasattr(value, "__float__") and not isinstance(value, bool)
+        within = number and 0 < float(value) < 1
+        require(within, f"{name} is a probability between 0 and 1, not {value!r}")
+
+
 def require_counts(least: int = 1, **values: Any) -> None:
     """Refuse what is not a whole number of at least `least`, or more than programs can count to."""
     for name, value in values.items():

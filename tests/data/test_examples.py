@@ -154,3 +154,8 @@ def test_scaling_is_undone():
     values = np.array([[4.0, 10.0]])
     np.testing.assert_array_equal(scaling.apply(values), [[1.0, 2.0]])
     np.testing.assert_array_equal(scaling.undo(scaling.apply(values)), values)
+
+
+def test_rows_of_different_lengths_are_refused():
+    with pytest.raises(ValueError, match=r"the rows of y have different lengths \(1, 2 values\)"):
+        Examples([[1.0], [2.0]], [[1.0, 2.0], [3.0]])

@@ -114,6 +114,14 @@ def test_images_as_bytes_lie_between_zero_and_one():
     ("x", "y", "options", "words"),
     [
         ([[1.0], [2.0]], [1.0, 2.0, 3.0], {}, "x has 2 rows but y has 3"),
+        ([], [], {}, "x has no rows: give at least two"),
+        ([[1.0], [2.0]], [], {}, "y has no rows: give at least two"),
+        (
+            [[1.0, 2.0], [3.0]],
+            [1.0, 2.0],
+            {},
+            r"rows of x have different lengths \(1, 2 values\): give every",
+        ),
         ([[1.0], [np.nan], [3.0]], [1.0, 2.5, 3.0], {}, "NaN or infinity in 1 of 3 rows, first in row 2"),
         ([[1.0], [2.0], [3.0]], [1.0, 2.5, np.nan], {}, "targets lack 1 of 3 values, first in row 3"),
         ([[1.0], [2.0]], [0.5, 1.5], {"test": 1, "validation": 1}, "none is left to train"),
@@ -145,6 +153,33 @@ def test_a_file_is_loaded_again_by_its_name_alone(houses, monkeypatch, tmp_path)
 def test_names_of_columns_survive_in_the_name_of_the_dataset(columns):
     path, options = parsed(file_name("folder/a.csv", target=tuple(columns), split=3))
     assert (str(path), options) == ("folder/a.csv", {"target": tuple(columns), "split": 3})
+
+
+def test_columns_that_are_dropped_are_no_inputs_and_stay_so(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text(f"name,{HOUSES.replace(';', ',')}".replace("\n", "\nn,", 6))
+    made = data.load(str(path), target="price", drop=("name", "age"))
+    assert [column.name for column in made.columns] == ["rooms", "kind"]
+    assert made.name.endswith("a.csv:target=price,drop=name+age")
+    assert made.short_name == "a"
+    assert data.load(made.name).train.checksum() == made.train.checksum()
+    assert data.counting_columns(f"{path}:target=price") == ("rooms", "age")
+    assert data.counting_columns(f"{path}:target=price,drop=age") == ("rooms",)
+    with pytest.raises(ValueError, match=r"no column 'ages' \(did you mean 'age'\?\)"):
+        data.load(str(path), target="price", drop="ages")
+    with pytest.raises(ValueError, match="'price' is the target, and cannot be dropped"):
+        data.load(str(path), target="price", drop="price")
+
+
+def test_the_name_of_a_file_may_have_a_colon(houses, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    path = houses.rename("my:houses.csv")
+    made = data.load("my:houses.csv", target=("price",))
+    assert data.load(made.name).train.checksum() == made.train.checksum()
+    assert made.short_name == "my:houses"
+    assert parsed(f"{path}:target=price,split=1") == (path, {"target": ("price",), "split": 1})
+    assert data.names_a_file("my:houses.csv")
+    assert not data.names_a_file("your:houses")
 
 
 def test_archives_have_arrays_x_and_y_or_columns(tmp_path):
@@ -188,7 +223,12 @@ def test_parquet_without_a_reader_is_bad_input(tmp_path, monkeypatch):
         ("a,b\n1,inf\n3,4\n", ("b",), "column 'b' is infinite in row 1"),
         (f"a,b\n{NUMBERS}low,1\n", ("b",), "'a' holds 21 different numbers, but 'low' in row 22"),
         (f"b,a\n{NUMBERS}1,low\n", ("b",), "'a' holds 21 different numbers, but 'low' in row 22"),
-        (f"id,b\n{NAMED}", ("b",), "'id' holds 21 different words in 21 rows"),
+        (
+            f"id,b\n{NAMED}",
+            ("b",),
+            r"'id' holds 21 different words in 21 rows.* leave it out \(--drop 'id'\)",
+        ),
+        (",b\n0,2\n1,4.5\n", ("b",), r"first column has no name, as the index .* to_csv\(index=False\)"),
         ("a,b\n1,2\n3,4.5\n", ("a, b",), "it has a, b$"),
         ('"a, m",b\n1,2\n3,4.5\n', ("c",), "it has 'a, m', b$"),
         (f"b,a\n{NUMBERS}1,low\n", ("a",), "'a' holds 21 different numbers, but 'low' in row 22"),

@@ -133,6 +133,9 @@ def test_empty_selections_are_refused(draws):
 def test_repr_says_what_there_is_and_where(on_disk, in_memory):
     numbers = sum(int(np.prod(shape)) for shape in SHAPES.values())
     assert repr(in_memory) == f"Draws(2 chains x {TOTAL} draws of {numbers} numbers)"
+    assert (
+        repr(in_memory.select(chains=0, draws=slice(0, 1))) == f"Draws(1 chain x 1 draw of {numbers} numbers)"
+    )
     assert repr(on_disk) == f"Draws(2 chains x {TOTAL} draws of {numbers} numbers, in {on_disk.path})"
     assert repr(Draws([])) == "Draws(none)"
 

@@ -1,5 +1,6 @@
 """Networks of one's own: NNX modules, plain functions, import paths; what can be stored and what cannot."""
 
+import inspect
 import json
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from flax import nnx
 
 from symbayes import specs, trees
+from symbayes.data import Examples
 from symbayes.networks import (
     Network,
     from_equinox,
@@ -23,6 +25,9 @@ from symbayes.networks import (
     session,
 )
 from symbayes.networks.session import session_code
+from symbayes.posterior import Posterior
+from symbayes.posterior.likelihoods import Categorical
+from symbayes.posterior.priors import Normal
 
 
 @pytest.fixture(scope="module")
@@ -231,3 +236,20 @@ def test_the_first_trace_of_a_network_is_as_any_other(x: jax.Array) -> None:
     variables = twin.init(jax.random.key(0), x)
     first, second = (str(jax.make_jaxpr(twin.apply)(variables, x)) for _ in range(2))
     assert first == second
+
+
+def test_modules_in_the_place_of_networks_are_told_what_makes_them_one() -> None:
+    equinox, module = own_networks.SmallEquinox, own_networks.Small(4, rngs=nnx.Rngs(0))
+    told = r"{0} is a module and no network yet: give networks\.{1}\({0}, \.\.\.\) or networks\.{1}\(module\)"
+    make = inspect.unwrap(Posterior.__init__)  # which tests check the types of
+    for found, maker in (
+        (equinox, "from_equinox"),
+        (equinox(4, key=jax.random.key(0)), "from_equinox"),
+        (own_networks.Small, "from_nnx"),
+        (module, "from_nnx"),
+    ):
+        name = found.__name__ if isinstance(found, type) else type(found).__name__
+        with pytest.raises(TypeError, match=told.format(name, maker)):
+            make(object.__new__(Posterior), found, Categorical(), Normal(), Examples([[1.0]], [0]))
+    with pytest.raises(TypeError, match=r"give the network as in networks\.mlp\(\)"):
+        make(object.__new__(Posterior), 3, Categorical(), Normal(), Examples([[1.0]], [0]))

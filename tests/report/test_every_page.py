@@ -29,6 +29,10 @@ NETWORKS: dict[str, tuple[dict[str, Any], tuple[int, ...]]] = {
 """Options that make each network small, and the shape of an input; the perceptron has a test of its own."""
 
 
+SHAPES = [(inputs, max(20, rows // 500)) for _, _, rows, inputs, _ in UCI_ROWS]
+"""Inputs of every UCI set, and the 500th part of its rows, but at least twenty."""
+
+
 def drawn(posterior: sb.Posterior, chains: int, count: int) -> sb.Draws:
     """Fresh networks as draws of a run in memory."""
     keys = jax.random.split(jax.random.key(0), (chains, count))
@@ -62,6 +66,17 @@ def test_every_network_gets_its_page(name: str) -> None:
 
 def test_every_network_by_name_is_here() -> None:
     assert {"mlp", *NETWORKS} == set(sb.networks.NETWORKS)
+
+
+@pytest.mark.parametrize(("inputs", "rows"), SHAPES, ids=[row[0] for row in UCI_ROWS])
+@pytest.mark.usefixtures("blank_figures")
+def test_a_regression_of_every_uci_shape_gets_its_page(inputs: int, rows: int) -> None:
+    rng = np.random.default_rng(rows)
+    data = sb.data.from_arrays(rng.normal(size=(rows, inputs)), rng.normal(size=rows), test=0.1, validation=0)
+    network = sb.networks.mlp(hidden=(2,), outputs=1)
+    made = page(network, sb.likelihoods.Gaussian(0.5), data, 2, 2)
+    assert f"{round(0.1 * rows)} examples" in made
+    assert "Predicted against true" in made
 
 
 def test_a_regression_gets_its_page_with_more_draws_than_weights() -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from symbayes.analyse.mixing import GOOD
-from symbayes.engine.words import counted
+from symbayes.brief import counted
 
 Numbers = Mapping[str, Mapping[str, float]]
 """The numbers of `Mixing`, by space."""

@@ -119,7 +119,9 @@ class Barrier:
             output.line(_export(pair.merged, self.merged, self.files[0], trained))
         if self.out is not None:
             names = (self.files[0].name, self.files[1].name)
-            output.line(f"page: {write_pair(pair, names, dataset.name, self.out).resolve().as_uri()}")
+            output.line(
+                f"page: {write_pair(pair, names, data.readable(dataset.name), self.out).resolve().as_uri()}"
+            )
         output.numbers(pair.numbers())
 
 

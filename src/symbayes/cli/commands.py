@@ -7,11 +7,12 @@ mistyped word appear at once, without importing JAX.
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import importlib
 import os
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Union
 
@@ -21,7 +22,8 @@ from symbayes.version import __version__
 
 DESCRIPTION = """Draw from neural-network posteriors, and measure the draws.
 
-Start with `symbayes demo`. Every command has --help with an example."""
+Start with `symbayes demo`. Every command has --help with an example, and `symbayes --version` tells the
+version."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,20 @@ COMMANDS: dict[str, Entry] = {
 }
 
 
+class UnknownWord(ValueError):
+    """A command that does not exist."""
+
+
+def _require_known(word: str, known: Iterable[str], place: str) -> None:
+    """Refuse a mistyped word where a command is named; options are left to the parser."""
+    known = list(known)
+    if word.startswith("-") or word in known:
+        return
+    close = difflib.get_close_matches(word, known, n=1)
+    hint = f" (did you mean {close[0]!r}?)" if close else ""
+    raise UnknownWord(f"`{place}` has no {word!r}{hint}: it has {', '.join(known)}")
+
+
 def parse(arguments: Sequence[str]) -> Callable[[], Any]:
     """The command that the arguments name, with its options; it is not run."""
     import tyro
@@ -114,11 +130,16 @@ def parse(arguments: Sequence[str]) -> Callable[[], Any]:
     tyro._experimental_options["ansi_codes"] = not os.environ.get("NO_COLOR")
     # Shell completion needs all options of all commands.
     every = any(word.startswith("--tyro-") for word in arguments)
-    first = arguments[0] if arguments else None
+    first, second = [*arguments, None, None][:2]
+    if first is not None:
+        _require_known(first, COMMANDS, "symbayes")
     known: list[Any] = []
     for name, entry in COMMANDS.items():
         if every or name == first:
-            known.append(Annotated[entry.load(), subcommand(name, prefix_name=False)])
+            command = entry.load()
+            if name == first and second is not None and hasattr(command, "subcommands"):
+                _require_known(second, command.subcommands, f"symbayes {name}")  # pyright: ignore
+            known.append(Annotated[command, subcommand(name, prefix_name=False)])
         else:
             listed = subcommand(name, description=entry.summary, prefix_name=False)
             known.append(Annotated[entry.stand_in(name), listed])
@@ -149,6 +170,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except BrokenPipeError:  # as in `symbayes data list | head`
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 141
+        except UnknownWord as error:  # without importing what tells other errors apart
+            return _complain(str(error), 2)
         except Exception as error:
             return _failed(error)
     return 0

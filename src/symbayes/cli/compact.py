@@ -26,9 +26,9 @@ from symbayes.specs import require, require_counts, require_positive
 class Compact:
     """Fit a compact posterior to half of a run's chains, and compare its predictions with the other half.
 
-    A Gaussian is fitted and compared with the mean network and with stored draws of a similar size.  With
-    --bits, draws are also rounded to that many bits per weight, and some are chosen whose average predicts
-    as all draws do.
+    A Gaussian is fitted and compared with the mean network and with stored draws of a similar size.  With the
+    option --bits, draws are also rounded to that many bits per weight, and some are chosen whose average
+    predicts as all draws do.
 
     Example: symbayes compact runs/hmc-digits --bits 2.5
 
@@ -49,7 +49,7 @@ class Compact:
     run: OneRun
     rank: int = 10
     align: bool = True
-    bits: Annotated[float | None, default("none: no such networks")] = None
+    bits: Annotated[float | None, default("no such networks")] = None
     networks: int = 20
     samples: int = 100
     out: Annotated[

@@ -189,7 +189,8 @@ def _foreign(name: str, dataset: data.Dataset) -> Any:
     inputs = data.load(name).test.x
     wanted, found = dataset.test.x.shape[1:], inputs.shape[1:]
     require(
-        found == wanted, f"--ood {name} has inputs of shape {found}, but {dataset.name} of shape {wanted}"
+        found == wanted,
+        f"--ood {name} has inputs of shape {found}, but {data.readable(dataset.name)} of shape {wanted}",
     )
     return inputs
 

@@ -8,7 +8,7 @@ from typing import Any, Union
 
 
 def group(name: str, doc: str, commands: Sequence[Any]) -> Any:
-    """A command that only has subcommands."""
+    """A command that only has `subcommands`, whose names it keeps."""
 
     def call(self: Any) -> None:
         self.command()
@@ -16,7 +16,10 @@ def group(name: str, doc: str, commands: Sequence[Any]) -> Any:
     made = dataclasses.make_dataclass(
         name,
         [("command", Union[tuple(commands)])],  # noqa: UP007
-        namespace={"__call__": call},
+        namespace={
+            "__call__": call,
+            "subcommands": [kept.name for command in commands for kept in command.__metadata__],
+        },
         frozen=True,
     )
     made.__doc__ = doc

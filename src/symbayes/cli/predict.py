@@ -97,7 +97,8 @@ def _table(arrays: Mapping[str, np.ndarray], names: tuple[str, ...]) -> bytes:
             continue
         each = names if len(names) == values.shape[1] else [str(i) for i in range(values.shape[1])]
         for i, name in enumerate(each):
-            columns[f"{name} {what}"] = values[:, i]
+            unnamed = not names and len(each) == 1
+            columns[what if unnamed else f"{name} {what}"] = values[:, i]
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(columns)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
@@ -12,8 +13,9 @@ from jax.sharding import Mesh
 from rich.console import Console
 from tyro.conf import arg, subcommand
 
-from symbayes import engine
+from symbayes import data, engine
 from symbayes.analyse import Comparison
+from symbayes.brief import counted
 from symbayes.cli.groups import group
 from symbayes.cli.hosts import joined
 from symbayes.cli.options import default
@@ -41,8 +43,8 @@ class Where:
         splits: draw on all splits of a uci set, or on the first INT of them, each into a folder of its own
             below the store, and print mean and standard error over them.
         json: a file to write the numbers of the final table to; - is the standard output.
-        estimate: print an estimate of the cost before the run starts, which times a few gradients; not with
-            --hosts.
+        estimate: print an estimate of the cost before the run starts, which times a few gradients; a run on
+            many processes has none.
         hosts: run on many processes, each started with this command: auto where JAX detects them (SLURM, Open
             MPI, Kubernetes, TPU pods), or address and port of the first process, as in node0:1234.
         process: with an address, the number of this process and of all processes, as in 0/4.
@@ -50,12 +52,12 @@ class Where:
 
     store: Annotated[Path | None, default("runs/METHOD-DATA")] = None
     seed: int = 0
-    start: Annotated[Path | None, default("none: fresh networks")] = None
+    start: Annotated[Path | None, default("fresh networks")] = None
     keep: int = 1
-    splits: Annotated[str | None, default("none: one", "all|INT")] = None
+    splits: Annotated[str | None, default("one split", "all|INT")] = None
     json: Json = None
     estimate: bool = True
-    hosts: Annotated[str | None, default("none: one process", "auto|ADDRESS:PORT")] = None
+    hosts: Annotated[str | None, default("one process", "auto|ADDRESS:PORT")] = None
     process: Annotated[str | None, default("detected", "NUMBER/COUNT")] = None
 
 
@@ -110,6 +112,13 @@ def _draw(
         console.print(
             f"{dataset.short_name}: {dataset.description}; {_parts(dataset)}", highlight=False, soft_wrap=True
         )
+        for column in data.counting_columns(dataset.name):
+            console.print(
+                f"the column {column} holds whole numbers that rise from row to row, as numbers of the rows "
+                f"do, and is an input: --drop {shlex.quote(column)} leaves it out",
+                highlight=False,
+                soft_wrap=True,
+            )
     if where.estimate and mesh is None and not (store.is_dir() and any(store.iterdir())):
         cost = engine.estimate(method, posterior)
         cost = dataclasses.replace(cost, disk=cost.disk // where.keep if where.keep > 0 else 0)
@@ -140,7 +149,8 @@ def _draw(
 def _parts(dataset: Dataset) -> str:
     """How the rows of a table are used."""
     parts = {"train": dataset.train, "validate": dataset.validation, "test": dataset.test}
-    inputs = f"{dataset.train.x.shape[1]} inputs predict {', '.join(dataset.targets)}"
+    count = dataset.train.x.shape[1]
+    inputs = f"{counted(count, 'input')} predict{'s' if count == 1 else ''} {', '.join(dataset.targets)}"
     return f"{inputs}; {', '.join(f'{len(part):,} rows {what}' for what, part in parts.items())}"
 
 

@@ -12,6 +12,7 @@ from symbayes.analyse.compare import Comparison
 from symbayes.analyse.splits import SplitScores
 from symbayes.cli.output import Output
 from symbayes.cli.target import Target
+from symbayes.data.names import cut
 from symbayes.specs import require
 
 
@@ -29,7 +30,7 @@ def split_targets(target: Target, wanted: str) -> dict[str, Target]:
     assert count is not None
     require(known is None or count <= known, f"{target.data} has {known} splits, not {count}")
     require("split=" not in target.data, "--splits chooses the splits: leave split= out of --data")
-    joint = "," if ":" in target.data else ":"
+    joint = "," if cut(target.data)[1] else ":"
     return {
         f"split-{number}": dataclasses.replace(target, data=f"{target.data}{joint}split={number}")
         for number in range(count)

@@ -107,7 +107,7 @@ class Align:
     seed: int = 0
     out: Annotated[Path | None, default("RUN-aligned, or FILE-aligned.safetensors")] = None
     data: Annotated[str | None, default("the one that the run names, or digits")] = None
-    network: Annotated[str | None, default("none: a run is aligned")] = None
+    network: Annotated[str | None, default("a run is aligned")] = None
     hidden: Annotated[tuple[int, ...] | None, default("the network's own", "INT [INT ...]")] = None
     option: Annotated[tuple[str, ...], some_words("NAME=VALUE")] = ()
     names: Annotated[tuple[str, ...], some_words("NAME=NAME")] = ()

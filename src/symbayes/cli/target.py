@@ -41,6 +41,7 @@ class Target:
         data: name of the dataset; `symbayes data list` shows them. Options follow a colon, as in
             imdb:length=200 or uci-yacht:split=3. Or a .csv, .npz or .parquet file of your own.
         target: the column of that file to predict, or several; the other columns are the inputs.
+        drop: columns of that file that are no inputs, as a number or a name of each row.
         task: whether that column holds numbers (regression) or labels (classification), where it is unclear.
         examples: use only the first training examples, this many.
         network: mlp, lenet, cnn, resnet20-frn, resnet18, alexnet, cnn-lstm, transformer, or one of your own
@@ -51,9 +52,8 @@ class Target:
             degrees of freedom, or an even mixture of two normals of which one is exp(-6) times as wide.
         prior_scale: scale of the prior; for normal it is the standard deviation, for a mixture that of its
             wider part.
-        layer_scale: another scale for some parameters, each as name=value with the name as `symbayes
-            symmetries` shows it, without params/; shell patterns may name several, as in 'hidden1/*=0.1'
-            '*/bias=1'.
+        layer_scale: another scale for some parameters, each as name=value; the name is as `symbayes
+            symmetries` shows it, without params/, or a shell pattern, as in 'hidden1/*=0.1' '*/bias=1'.
         likelihood: noise of the targets, for regression: gaussian, with a known standard deviation; learned,
             where the standard deviation is a parameter too; or heteroscedastic, where the network also
             predicts the noise of each target.
@@ -72,6 +72,7 @@ class Target:
 
     data: str = "digits"
     target: Annotated[tuple[str, ...], some_words("COLUMN")] = ()
+    drop: Annotated[tuple[str, ...], some_words("COLUMN")] = ()
     task: Annotated[Task | None, default("labels are words, and whole numbers of at most 20 values")] = None
     examples: Annotated[int | None, default("all")] = None
     network: str = "mlp"
@@ -93,7 +94,10 @@ class Target:
     def posterior(self, mesh: Mesh | None = None) -> tuple[Posterior, data.Dataset]:
         """The posterior, on a mesh if there is one, and the dataset that its training part comes from."""
         dataset = self.dataset()
-        require(len(dataset.train) > 0, f"{dataset.name} has only a test part and no training examples")
+        require(
+            len(dataset.train) > 0,
+            f"{data.readable(dataset.name)} has only a test part and no training examples",
+        )
         likelihood, sizes = self._likelihood(dataset)
         options = sizes | dict(network_option(text) for text in self.option)
         if self.hidden is not None:
@@ -117,11 +121,16 @@ class Target:
 
     def dataset(self) -> data.Dataset:
         """The dataset that the posterior is conditioned on."""
-        options = {"examples": self.examples, "target": self.target or None, "task": self.task}
+        options = {
+            "examples": self.examples,
+            "target": self.target or None,
+            "drop": self.drop or None,
+            "task": self.task,
+        }
         given = {name: value for name, value in options.items() if value is not None}
         require(
-            data.names_a_file(self.data) or not {"target", "task"} & set(given),
-            f"--target and --task are for files, and {self.data} has its own target",
+            data.names_a_file(self.data) or not {"target", "drop", "task"} & set(given),
+            f"--target, --drop and --task are for files, and {self.data} has its own target",
         )
         return data.load(self.data, None, **given)
 

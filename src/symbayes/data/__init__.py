@@ -5,8 +5,9 @@ from symbayes.data.examples import Dataset, Examples, Scaling, validate
 from symbayes.data.fetch import DownloadError, fetch
 from symbayes.data.folder import data_folder
 from symbayes.data.formats import DataFormatError
+from symbayes.data.names import readable
 from symbayes.data.own import from_arrays
-from symbayes.data.own_files import names_a_file, read_columns
+from symbayes.data.own_files import counting_columns, names_a_file, read_columns
 from symbayes.data.registry import FileCheck, Listing, check, list_datasets, load, split_count
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Preparation",
     "Scaling",
     "check",
+    "counting_columns",
     "data_folder",
     "fetch",
     "from_arrays",
@@ -27,6 +29,7 @@ __all__ = [
     "load",
     "names_a_file",
     "read_columns",
+    "readable",
     "split_count",
     "validate",
 ]

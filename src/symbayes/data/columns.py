@@ -39,7 +39,8 @@ class Column:
         require(
             len(words) <= max(FEW, len(values) // 2),
             f"the column {name!r} holds {len(words)} different words in {len(values)} rows, as names and "
-            "dates do, and each would be an input of its own: leave it out, or make it numbers",
+            f"dates do, and each would be an input of its own: leave it out (--drop {name!r}), or make it "
+            "numbers",
         )
         return cls(name, words)
 

@@ -10,6 +10,8 @@ import jax
 import numpy as np
 
 from symbayes.brief import briefly
+from symbayes.data.names import cut, readable
+from symbayes.data.rows import as_array
 from symbayes.pytrees import pytree
 from symbayes.specs import Record, Recorded
 
@@ -32,7 +34,7 @@ class Examples:
 
     def __post_init__(self) -> None:
         for name in ("x", "y"):
-            object.__setattr__(self, name, _array(getattr(self, name)))
+            object.__setattr__(self, name, _array(name, getattr(self, name)))
 
     def __len__(self) -> int:
         return int(self.x.shape[0])
@@ -55,10 +57,10 @@ class Examples:
         return digest.hexdigest()
 
 
-def _array(values: Any) -> Any:
+def _array(name: str, values: Any) -> Any:
     """A list, or a table or column of pandas, as an array of 32 bits; anything else as it is."""
     if isinstance(values, list | tuple):
-        values = np.asarray(values)
+        values = as_array(name, values)
     elif hasattr(values, "to_numpy"):
         values = values.to_numpy()
     else:
@@ -156,7 +158,7 @@ class Dataset:
         kind = "regression" if self.classes is None else f"{self.classes} classes"
         parts = {"train": self.train, "validation": self.validation, "test": self.test}
         sizes = ", ".join(f"{len(part):,} {name}" for name, part in parts.items() if len(part))
-        return f"Dataset({self.name!r}: {kind}, inputs {tuple(self.test.x.shape[1:])}, {sizes})"
+        return f"Dataset({readable(self.name)!r}: {kind}, inputs {tuple(self.test.x.shape[1:])}, {sizes})"
 
     @property
     def about(self) -> Record:
@@ -168,11 +170,12 @@ class Dataset:
 
     @property
     def short_name(self) -> str:
-        """The name; of a file without its folder and its targets, as in ``houses`` or ``houses:split=1``."""
+        """The name; of a file without its folder and its columns, as in ``houses`` or ``houses:split=1``."""
         if not self.columns or not self.loadable:
             return self.name
-        file, _, rest = self.name.rpartition("/")[2].partition(":")
-        kept = [option for option in rest.split(",") if not option.startswith(("target=", "task="))]
+        file, rest = cut(self.name)
+        file = file.rpartition("/")[2]
+        kept = [option for option in rest.split(",") if not option.startswith(("target=", "drop=", "task="))]
         return ":".join([file.partition(".")[0], *([",".join(kept)] if any(kept) else [])])
 
     @property

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from symbayes.data.columns import FEW, Column, encoded, is_table, standardisation, table
 from symbayes.data.examples import Dataset, Examples, Scaling, validate
+from symbayes.data.rows import require_rows
 from symbayes.specs import require
 
 Task = Literal["regression", "classification"]
@@ -43,6 +44,7 @@ def from_arrays(
             inputs and for real targets.
         targets: names of the targets; by default the names of y's columns, if it has any.
     """
+    require_rows(x=x, y=y)
     kind = task or guess(y)
     columns, inputs = _inputs(x, None)
     whole = inputs, _targets(y, kind)

@@ -28,7 +28,8 @@ def load(name: str, root: str | Path | None = None, **options: Any) -> Dataset:
     of the name of the returned dataset: that name alone loads it again.
 
     The name may be that of a .csv, .tsv, .npz or .parquet file of your own; then the options are ``target``
-    (the column to predict, or several), ``task``, ``test``, ``validation`` and ``split`` as in `from_arrays`.
+    (the column to predict, or several), ``drop`` (columns that are no inputs), ``task``, ``test``,
+    ``validation`` and ``split`` as in `from_arrays`.
     """
     if names_a_file(name):
         return load_file(name, **options)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from symbayes import trees
-from symbayes.brief import briefly, html_table
+from symbayes.brief import briefly, counted, html_table
 from symbayes.draws import export
 from symbayes.draws.forward import PLAIN, Forward
 from symbayes.specs import Recorded, require
@@ -168,7 +168,8 @@ class Draws:
         if not self.segments:
             return f"Draws(none{where})"
         weights = sum(int(np.prod(shape)) for shape in self.shapes.values())
-        return f"Draws({self.chains} chains x {len(self)} draws of {weights:,} numbers{where})"
+        chains, draws = counted(self.chains, "chain"), counted(len(self), "draw")
+        return f"Draws({chains} x {draws} of {counted(weights, 'number')}{where})"
 
     def _repr_html_(self) -> str:
         if not self.segments:

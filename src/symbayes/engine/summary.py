@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from symbayes import evaluate
+from symbayes.brief import counted
+from symbayes.data import readable
 from symbayes.draws import Draws, Run
 from symbayes.draws.columns import some_weights
 from symbayes.draws.forward import WORDS, Kind
@@ -113,9 +115,9 @@ class Summary:
         told = {
             "method": self.method,
             "network": f"{self.network}, {self.weights:,} numbers",
-            "data": f"{self.data or 'not named'}, {self.examples:,} training examples",
+            "data": f"{readable(self.data or 'not named')}, {self.examples:,} training examples",
             "state": state,
-            "draws": f"{self.chains} chains x {self.draws:,} draws",
+            "draws": f"{counted(self.chains, 'chain')} x {counted(self.draws, 'draw')}",
             "predictions": None if self.forward == "plain" else WORDS[self.forward],
             "log evidence": None if self.evidence is None else _ends(self.evidence),
             "acceptance": None if self.acceptance is None else f"{self.acceptance:.1%}",

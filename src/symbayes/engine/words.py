@@ -19,8 +19,3 @@ def size(count: int | float) -> str:
             return f"{count:.3g} {unit}"
         count /= 1000
     return f"{count:.3g} TB"
-
-
-def counted(number: int, thing: str) -> str:
-    """A number of things: 1 chain, 1,000 draws."""
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"

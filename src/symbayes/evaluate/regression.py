@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp, ndtr, ndtri
 
 from symbayes.evaluate.inputs import by_example, finite
+from symbayes.specs import require_probability
 
 LEVEL = 0.9
 """Probability of the intervals whose coverage and width are computed."""
@@ -79,7 +80,7 @@ def coverage(means: ArrayLike, scale: ArrayLike | float, y: ArrayLike, level: fl
 
 def covered(means: ArrayLike, scale: ArrayLike | float, y: ArrayLike, level: float = LEVEL) -> np.ndarray:
     """Of each example, the share of its targets in the central interval: (n,)."""
-    require_level(level)
+    require_probability(level=level)
     inside = np.abs(mixture_cdf(means, scale, y) - 0.5) <= level / 2
     return by_example(inside, len(inside))
 
@@ -91,7 +92,7 @@ def width(means: ArrayLike, scale: ArrayLike | float, level: float = LEVEL) -> f
 
 def widths(means: ArrayLike, scale: ArrayLike | float, level: float = LEVEL) -> np.ndarray:
     """Of each example, the mean width of its central intervals: (n,)."""
-    require_level(level)
+    require_probability(level=level)
     low, high = (mixture_quantile(means, scale, (1 + side * level) / 2) for side in (-1, 1))
     return by_example(high - low, len(low))
 
@@ -101,8 +102,7 @@ def mixture_quantile(means: ArrayLike, scale: ArrayLike | float, q: float) -> np
 
     By bisection between the smallest and the largest of the components' own quantiles.
     """
-    if not 0 < q < 1:
-        raise ValueError(f"q is a probability between 0 and 1, not {q}.")
+    require_probability(q=q)
     m, sigma = mixture(means, scale)
     each = m + sigma * ndtri(q)
     low, high = each.min(axis=0), each.max(axis=0)
@@ -111,11 +111,6 @@ def mixture_quantile(means: ArrayLike, scale: ArrayLike | float, q: float) -> np
         below = ndtr((middle - m) / sigma).mean(axis=0) < q
         low, high = np.where(below, middle, low), np.where(below, high, middle)
     return (low + high) / 2
-
-
-def require_level(level: float) -> None:
-    if not 0 < level < 1:
-        raise ValueError(f"level is a probability between 0 and 1, not {level}.")
 
 
 def mixture(

@@ -2,7 +2,7 @@
 
 from symbayes.networks import checkpoints
 from symbayes.networks.activations import Activation
-from symbayes.networks.adapters import from_functions, from_name, from_nnx, require_storable
+from symbayes.networks.adapters import from_functions, from_name, from_nnx, require_network, require_storable
 from symbayes.networks.alexnet import AlexNet, alexnet
 from symbayes.networks.cnn import CNN, cnn
 from symbayes.networks.cnn_lstm import CNNLSTM, cnn_lstm
@@ -43,6 +43,7 @@ __all__ = [
     "make",
     "mlp",
     "recomputed",
+    "require_network",
     "require_storable",
     "resnet18",
     "resnet20_frn",

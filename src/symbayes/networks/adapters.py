@@ -224,6 +224,19 @@ def from_name(path: str, **options: Any) -> Network:
     return Imported(path, imports.frozen(options)).network()
 
 
+def require_network(found: object) -> None:
+    """Refuse what is no network; of modules, it is told what makes one of them."""
+    cls = found if isinstance(found, type) else type(found)
+    maker = "from_nnx" if issubclass(cls, nnx.Module) else "from_equinox" if is_equinox_class(cls) else None
+    if maker is not None:
+        name = cls.__name__
+        raise TypeError(
+            f"{name} is a module and no network yet: give networks.{maker}({name}, ...) or "
+            f"networks.{maker}(module)"
+        )
+    specs.require_kind("the network", found, "init", "apply", example="networks.mlp()")
+
+
 def require_storable(network: Network) -> None:
     """Refuse a network that another process could not rebuild from its spec; one of a session is not rebuilt,
     but given again."""

@@ -30,7 +30,7 @@ from symbayes.brief import brief
 from symbayes.data import Examples
 from symbayes.data.augmentations import augmented, require_augmentable
 from symbayes.draws import Draws
-from symbayes.networks import Network
+from symbayes.networks import Network, require_network
 from symbayes.networks.session import recorded
 from symbayes.posterior.checks import require_examples
 from symbayes.posterior.likelihoods import Likelihood, Predictive
@@ -82,7 +82,7 @@ class Posterior(Minibatches):
     ) -> None:
         require_positive(temperature=temperature, chunk=1 if chunk is None else chunk)
         require(chunk is None or chunk == int(chunk), f"chunk is a number of examples, not {chunk}")
-        require_kind("the network", network, "init", "apply", example="networks.mlp()")
+        require_network(network)
         require_kind("the likelihood", likelihood, "check", "log_prob", example="likelihoods.Categorical()")
         require_kind("the prior", prior, "fitted", example="priors.Normal(0.5)")
         require(

@@ -20,10 +20,10 @@ from symbayes.analyse.mixing import FORMATS as MIXING_FORMATS
 from symbayes.analyse.mixing import mixing
 from symbayes.analyse.predicted import Judged, Places
 from symbayes.analyse.progress import Tell, silent
-from symbayes.data import Dataset
+from symbayes.brief import counted
+from symbayes.data import Dataset, readable
 from symbayes.draws import RunError
 from symbayes.engine import Opened, Source
-from symbayes.engine.words import counted
 from symbayes.posterior import Predictive
 from symbayes.report import figures, page, symmetry
 from symbayes.report.comparison import comparison_table, good
@@ -289,8 +289,8 @@ def _traces(name: str, run: Opened) -> list[Figure]:
 def _require_trained_on(run: Opened, data: Dataset) -> None:
     if run.train_checksum != data.train.checksum():
         raise RunError(
-            f"{run.path or 'a run in memory'} was not conditioned on the training part of {data.name}: "
-            "give its own dataset with --data"
+            f"{run.path or 'a run in memory'} was not conditioned on the training part of "
+            f"{readable(data.name)}: give its own dataset with --data"
         )
 
 

@@ -11,7 +11,7 @@ from symbayes.analyse.barriers import Barriers
 from symbayes.analyse.compactness import Compactness, Row
 from symbayes.analyse.findings import Findings
 from symbayes.analyse.pruning import Curve
-from symbayes.engine.words import counted
+from symbayes.brief import counted
 from symbayes.evaluate import FORMATS
 from symbayes.evaluate.metric import written
 from symbayes.report import figures

@@ -1,5 +1,7 @@
 """What every kind of predictive can be asked: halves, single draws, samples, losses, intervals."""
 
+import inspect
+
 import jax
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 import symbayes as sb
+from symbayes import evaluate
 from symbayes.posterior import CategoricalPredictive, GaussianPredictive, Predictive
 from symbayes.posterior.likelihoods import joined
 from symbayes.report.predictions import DRAWINGS
@@ -138,6 +141,17 @@ def test_targets_and_levels_that_do_not_fit_are_refused() -> None:
         predictive("reals").losses(np.zeros((4, 3)))
     with pytest.raises(ValueError, match=r"level is a probability between 0 and 1, not 90\.0"):
         predictive("reals").interval(90.0)
+
+
+def test_quantiles_are_of_one_probability() -> None:
+    made = predictive("classes")
+    unchecked = [  # of what tests check the types of
+        lambda q: inspect.unwrap(type(made).quantile)(made, q),
+        lambda q: inspect.unwrap(evaluate.mixture_quantile)(np.zeros((2, 3, 1)), 1.0, q),
+    ]
+    for quantile in unchecked:
+        with pytest.raises(ValueError, match="q is one probability, not several: ask for one"):
+            quantile([0.1, 0.5])
 
 
 def test_intervals_of_probabilities_are_those_of_the_draws():

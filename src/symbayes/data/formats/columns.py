@@ -29,6 +29,12 @@ def read_csv(path: Path) -> dict[str, np.ndarray]:
     if len(lines) < 2:
         raise DataFormatError(path, "a table has a line of names and at least one more")
     names, rows = [name.strip() for name in lines[0]], lines[1:]
+    if names[0] == "":
+        raise DataFormatError(
+            path,
+            "the first column has no name, as the index that pandas writes: save the table with "
+            "to_csv(index=False), or give that column a name",
+        )
     if len(set(names)) < len(names) or "" in names:
         raise DataFormatError(path, f"every column needs a name of its own in the first line, not {names}")
     if all(_number(name) is not None for name in names):

@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from symbayes.evaluate.inputs import by_example, finite, labelled, predictive
-from symbayes.evaluate.regression import LEVEL, mixture, mixture_quantile, require_level
+from symbayes.evaluate.regression import LEVEL, mixture, mixture_quantile
+from symbayes.specs import require_probability
 
 Form = Literal["threshold", "APS", "RAPS"]
 HELD_OUT = ("held_out", "held_out_y")
@@ -33,7 +34,7 @@ WEIGHT, FREE = 0.01, 5
 
 def conformal_quantile(scores: ArrayLike, level: float) -> float:
     """The ``ceil((n + 1) level)``-th smallest of n scores; infinite where there are fewer."""
-    require_level(level)
+    require_probability(level=level)
     each = np.sort(finite(scores, "scores").reshape(-1))
     rank = int(np.ceil(round((len(each) + 1) * level, 9)))
     return float(each[rank - 1]) if rank <= len(each) else float("inf")

@@ -13,6 +13,7 @@ from symbayes import trees
 from symbayes.draws import files
 from symbayes.networks import pytrees
 from symbayes.networks.checkpoints.formats import CheckpointError, in_order, read
+from symbayes.networks.checkpoints.paths import by_path, difference
 from symbayes.networks.checkpoints.state_dicts import StateDict
 from symbayes.networks.equinox import EquinoxNetwork, deserialised
 from symbayes.networks.network import Network
@@ -27,10 +28,11 @@ def load(
 ) -> Variables:
     """The variables of a network that a checkpoint holds.
 
-    Where the names of the checkpoint are those of the variables (with dots or slashes), as in a port of your
-    own, it is read as it is; else it is read as a state dict of PyTorch, layer by layer.  Layers of equal
-    shape are matched by the numbers in their names and by their order; a `MatchedByOrder` warning is given
-    where file order or name patterns alone decide; where nothing decides, `names` is required.
+    Where the names of the checkpoint are those of the variables (with dots or slashes), as in what Flax saves
+    and in a port of your own, it is read as it is, without the optimiser's state, counters and streams of
+    random numbers; else it is read as a state dict of PyTorch, layer by layer.  Layers of equal shape are
+    matched by the numbers in their names and by their order; a `MatchedByOrder` warning is given where file
+    order or name patterns alone decide; where nothing decides, `names` is required.
 
     Args:
         path: a checkpoint of any format that `read` takes, or an ``.eqx`` file of Equinox.
@@ -47,10 +49,15 @@ def load(
     arrays, (shape, dtype) = read(path), _form(example)
     variables, _ = traced(network, shape, dtype)
     wanted = trees.shapes(variables)
-    direct = _direct(arrays, wanted)
-    if direct is None:
-        direct = StateDict.of(network, arrays, shape, dtype, in_order(path), names).ours(arrays)
-    return trees.like(variables, {name: np.ascontiguousarray(direct[name]) for name in wanted})
+    named = by_path(arrays, wanted)
+    if named is not None:
+        found = {name: arrays[theirs] for name, theirs in named.items()}
+    else:
+        try:
+            found = StateDict.of(network, arrays, shape, dtype, in_order(path), names).ours(arrays)
+        except CheckpointError as error:
+            raise CheckpointError(difference(arrays, wanted) or str(error)) from error
+    return trees.like(variables, {name: np.ascontiguousarray(found[name]) for name in wanted})
 
 
 def export(
@@ -99,28 +106,14 @@ def _in_form_of(
     names: Mapping[str, str] | None,
 ) -> dict[str, np.ndarray]:
     arrays = read(like)
-    named = _direct({name: np.asarray(name) for name in arrays}, dict.fromkeys(flat, ()))
-    if named is not None and all(arrays[str(named[name])].shape == leaf.shape for name, leaf in flat.items()):
-        found = {str(named[name]): leaf for name, leaf in flat.items()}
+    named = by_path(arrays, {name: leaf.shape for name, leaf in flat.items()})
+    if named is not None:
+        found = {named[name]: leaf for name, leaf in flat.items()}
     else:
         state = StateDict.of(network, arrays, shape, dtype, in_order(like), names)
         found = {name: array.reshape(arrays[name].shape) for name, array in state.theirs(flat).items()}
     # Counters and the like go along.
     return {name: found.get(name, array) for name, array in arrays.items()}
-
-
-def _direct(
-    arrays: Mapping[str, np.ndarray], wanted: Mapping[str, tuple[int, ...]]
-) -> dict[str, np.ndarray] | None:
-    """The arrays by the names of variables, if names and shapes are those already."""
-    given = {name.replace(".", "/"): array for name, array in arrays.items()}
-    for collection in ("", "params/"):
-        found = {f"{collection}{name}": array for name, array in given.items()}
-        if found.keys() == wanted.keys() and all(
-            found[name].shape == shape for name, shape in wanted.items()
-        ):
-            return found
-    return None
 
 
 def _form(example: Any) -> tuple[tuple[int, ...], Any]:

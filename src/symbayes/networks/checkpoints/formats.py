@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,8 @@ HOLDERS = ("state_dict", "model_state_dict", "model", "net", "network", "params"
 """Under what training scripts put the weights, beside the optimiser and the epoch."""
 WRAPPERS = ("module.", "_orig_mod.", "model.")
 """What wrappers put before every name."""
+OF_TREES = ("_METADATA", "manifest.ocdbt", "checkpoint")
+"""Files of which orbax writes at least one into the folder of a tree."""
 
 
 class CheckpointError(ValueError):
@@ -34,6 +38,11 @@ def read(path: str | Path) -> dict[str, np.ndarray]:
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"there is no checkpoint {path}")
+    if (path / "journal.jsonl").is_file():
+        raise CheckpointError(
+            f"{path} is a run, with many networks, and not the checkpoint of one: `symbayes distance` and "
+            "`symbayes evaluate` compare two runs"
+        )
     try:
         if path.is_dir():
             found = trees.flatten(_orbax(path))
@@ -69,17 +78,44 @@ def _orbax(path: Path) -> Any:
     import jax
     import orbax.checkpoint as ocp  # takes a second to import
 
+    folder = _tree_of(path).resolve()
     try:
-        reader = ocp.PyTreeCheckpointer()
-        found: Any = reader.metadata(path.resolve())
-        found = getattr(found, "item_metadata", found)
-        # As NumPy's, wherever the arrays lay when they were saved.
-        plain = jax.tree.map(
-            lambda _: ocp.RestoreArgs(restore_type=np.ndarray), getattr(found, "tree", found)
-        )
-        return _values(reader.restore(path.resolve(), restore_args=plain))
+        with _errors_only():
+            reader = ocp.PyTreeCheckpointer()
+            found: Any = reader.metadata(folder)
+            found = getattr(found, "item_metadata", found)
+            # As NumPy's, wherever the arrays lay when they were saved.
+            plain = jax.tree.map(
+                lambda _: ocp.RestoreArgs(restore_type=np.ndarray), getattr(found, "tree", found)
+            )
+            return _values(reader.restore(folder, restore_args=plain))
     except Exception as error:  # orbax has many of its own
         raise CheckpointError(f"{path} is no folder of orbax that can be read ({error})") from error
+
+
+@contextlib.contextmanager
+def _errors_only() -> Iterator[None]:
+    """Without the warnings of orbax, as of files that a folder need not have."""
+    logger = logging.getLogger("absl")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+def _tree_of(path: Path) -> Path:
+    """The folder of a tree: this one, or the only one below it, as in that of one step of a training."""
+    if any((path / name).exists() for name in OF_TREES):
+        return path
+    below = [place.parent for depth in ("*", "*/*") for place in path.glob(f"{depth}/{OF_TREES[0]}")]
+    if not below:
+        raise CheckpointError(f"{path} is no checkpoint: a folder of orbax has a file {OF_TREES[0]}")
+    last = max(below, key=lambda folder: trees.path_key(folder.as_posix()))
+    if len(below) > 1:
+        raise CheckpointError(f"{path} has {len(below)} checkpoints: name one of them, as in {last}")
+    return last
 
 
 def _values(tree: Any) -> Any:

@@ -20,7 +20,7 @@ from symbayes.evaluate.predictions import SMALLEST_PROBABILITY
 from symbayes.posterior.likelihoods.likelihood import over_positions, shape_words
 from symbayes.posterior.likelihoods.predictive import Predictive, as_key
 from symbayes.pytrees import pytree
-from symbayes.specs import require
+from symbayes.specs import require, require_probability
 
 
 @pytree
@@ -163,7 +163,7 @@ class CategoricalPredictive(Predictive):
 
     def quantile(self, q: float) -> np.ndarray:
         """The probability of each class that a share `q` of the draws stays below: (example, ..., class)."""
-        require(0 < q < 1, f"q is a probability between 0 and 1, not {q}")
+        require_probability(q=q)
         return np.quantile(self.each.astype(np.float64), q, axis=0)
 
     def described(self, level: float = 0.9) -> dict[str, np.ndarray]:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from symbayes.data import Scaling
 from symbayes.evaluate.metric import Kind
-from symbayes.specs import require
+from symbayes.specs import require_probability
 from symbayes.trees import Tree
 
 P = TypeVar("P", bound="Predictive")
@@ -106,7 +106,7 @@ class Predictive(ABC):
 
     def interval(self, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
         """Both ends of the central interval of probability `level`, by `quantile`: each (example, ..., k)."""
-        require(0 < level < 1, f"level is a probability between 0 and 1, not {level}")
+        require_probability(level=level)
         return self.quantile((1 - level) / 2), self.quantile((1 + level) / 2)
 
     @abstractmethod

@@ -46,6 +46,7 @@ def from_arrays(
     kind = task or guess(y)
     columns, inputs = _inputs(x, None)
     whole = inputs, _targets(y, kind)
+    names = _target_names(y, targets, 1 if whole[1].ndim == 1 else whole[1].shape[-1])
     require(len(inputs) == len(whole[1]), f"x has {len(inputs)} rows but y has {len(whole[1])}")
     apart = None
     if isinstance(test, tuple):
@@ -72,7 +73,7 @@ def from_arrays(
         f"{kind}, {len(inputs):,} rows",
         *scalings,
         columns=columns,
-        targets=tuple(targets) or _target_names(y),
+        targets=names,
         loadable=False,
     )
 
@@ -134,6 +135,8 @@ def _inputs(x: Any, columns: tuple[Column, ...] | None) -> tuple[tuple[Column, .
 
 def _targets(y: Any, task: Task) -> np.ndarray:
     values = np.asarray(y)
+    known = values.dtype.kind in "biufOSU"
+    require(known, f"targets are real numbers, or labels, and these are {values.dtype}")
     if task == "classification":
         values = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
         require(values.ndim == 1, f"labels are one per row, not of shape {values.shape}")
@@ -151,7 +154,16 @@ def _targets(y: Any, task: Task) -> np.ndarray:
     return numbers[:, None] if numbers.ndim == 1 else numbers
 
 
-def _target_names(y: Any) -> tuple[str, ...]:
+def _target_names(y: Any, given: Sequence[str], outputs: int) -> tuple[str, ...]:
+    """One name for each target, or none at all."""
+    names = (given,) if isinstance(given, str) else tuple(given)
+    require(
+        len(names) in (0, outputs),
+        f"y has {outputs} target{'' if outputs == 1 else 's'}, but targets names {len(names)}: "
+        f"{', '.join(names)}",
+    )
+    if names:
+        return names
     if is_table(y):
         return tuple(map(str, y.keys() if isinstance(y, dict) else y.columns))
     name = getattr(y, "name", None)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from symbayes.data.columns import FEW, Column, encoded, is_table, standardisation, table
+from symbayes.data.columns import FEW, Column, encoded, is_table, raw_array, standardisation, table
 from symbayes.data.examples import Dataset, Examples, Scaling, validate
 from symbayes.specs import require
 
@@ -117,20 +117,7 @@ def _inputs(x: Any, columns: tuple[Column, ...] | None) -> tuple[tuple[Column, .
             tuple(Column.of(name, values) for name, values in rows.items()) if columns is None else columns
         )
         return found, encoded(rows, found)
-    array = np.asarray(x)
-    require(array.dtype.kind in "iufb", f"inputs are numbers, or a table with names, not {array.dtype}")
-    if array.dtype == np.uint8 and array.ndim >= 3:
-        array = array / 255.0
-    if array.ndim == 3:
-        array = array[..., None]
-    array = array[:, None] if array.ndim == 1 else array
-    finite = np.isfinite(array).reshape(len(array), -1).all(axis=1)
-    require(
-        bool(finite.all()),
-        f"inputs hold NaN or infinity in {(~finite).sum()} of {len(array)} rows, "
-        f"first in row {int((~finite).argmax()) + 1}: fill them, or leave these rows out",
-    )
-    return (), array
+    return (), raw_array(x)
 
 
 def _targets(y: Any, task: Task) -> np.ndarray:

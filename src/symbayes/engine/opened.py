@@ -139,19 +139,42 @@ class Opened:
         """What the run is, whether it has ended, and whether to trust it."""
         return Summary.of(self)
 
-    def predict(self, x: ArrayLike | Mapping[str, ArrayLike]) -> Predictive:
+    def predict(self, x: ArrayLike | Mapping[str, ArrayLike], *, raw: bool | None = None) -> Predictive:
         """The predictive distribution of every draw; of a folder's it is kept for the next time.
 
-        `x` are inputs as the network takes them; or a table, of pandas or a mapping, with the columns of the
-        training data: then it is prepared as those were, and the predictions are in the targets' own units.
+        Rows as they were before the training data were prepared are prepared in the same way, and predictions
+        at them are in the targets' own units.  Inputs that are prepared already, such as ``data.test.x``, are
+        taken as they are, and predictions at them are in the units of ``data.test.y``.
+
+        Args:
+            x: a table, of pandas or a mapping, with the columns of the training data; or an array.
+            raw: whether an array holds raw rows.  By default it is prepared already, with a warning where it
+                certainly is not; a table is always raw.
         """
-        if is_table(x):
-            predictive = self.predict(self.preparation.rows(x))
-            scaling = self.preparation.outputs
+        if is_table(x) or raw:
+            predictive, scaling = self._predict(self._prepared(x)), self.preparation.outputs
             return predictive if scaling is None else predictive.unscaled(scaling)
-        if self.path is None:
-            return predict(self.network, self.likelihood, self.draws, x)
         inputs = np.asarray(x)
+        if raw is None and self.preparation.seems_raw(inputs):
+            warnings.warn(
+                "these inputs are not prepared as the training data are: predict(x, raw=True) prepares them and "
+                "predicts in the targets' own units, and raw=False takes them as they are",
+                stacklevel=2,
+            )
+        return self._predict(inputs)
+
+    def _prepared(self, x: ArrayLike | Mapping[str, ArrayLike]) -> np.ndarray:
+        """Inputs of the network for raw rows."""
+        if "preparation" not in self.about:
+            raise RunError(
+                "this run does not tell how its data were prepared: give symbayes.run, or symbayes.open, the "
+                "notes of the dataset, as in about=data.about"
+            )
+        return self.preparation.rows(x).astype(self.config["posterior"]["input"]["dtype"])
+
+    def _predict(self, inputs: np.ndarray) -> Predictive:
+        if self.path is None:
+            return predict(self.network, self.likelihood, self.draws, inputs)
         values = recalled(
             self.path,
             self.draws,

@@ -78,6 +78,9 @@ class Method:
     finds: ClassVar[tuple[str, ...]] = ()
     """Fields that may stay open (None): the run finds them, or takes them from the run it starts from."""
 
+    members: ClassVar[bool] = False
+    """Whether its chains are networks that are each trained from an initialisation of their own."""
+
     chains: int
 
     def __post_init__(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,6 +17,7 @@ from symbayes import trees
 from symbayes.draws import Draws, Run
 from symbayes.engine import states
 from symbayes.engine.loop import fresh_variables, initialised
+from symbayes.engine.method import Method
 from symbayes.engine.opened import Opened, Source
 from symbayes.engine.phase import Left
 from symbayes.posterior import Posterior
@@ -78,10 +80,18 @@ class Start:
         return start_variables(self.posterior, jax.random.key(self.seed), self.chains, self.given, fresh)
 
 
-def begun(start: Source | Tree | None, posterior: Posterior) -> Draws | Tree | None:
+def begun(start: Source | Tree | None, posterior: Posterior, method: Method) -> Draws | Tree | None:
     """A given start as draws or variables; where none is given, that of the posterior's network, if any."""
     if start is None:
-        return getattr(posterior.network, "start", None)
+        start = getattr(posterior.network, "start", None)
+        if start is not None and method.members and method.chains > 1:
+            warnings.warn(
+                f"all {method.chains} members of this {type(method).__name__} begin at the weights of one trained "
+                "module and end near it: for members trained from scratch, make the network of the module's class, "
+                "as in from_equinox(Net, width=16); for several around this one, give start=network.start",
+                stacklevel=3,
+            )
+        return start
     if isinstance(start, str | Path):
         start = Run(start)
     return start.draws if isinstance(start, Run | Opened) else start

@@ -1,4 +1,4 @@
-"""A trained Equinox module, draws of the posterior near its weights, and an ensemble that it is a member of."""
+"""A trained Equinox module, draws of the posterior near its weights, and an ensemble that it belongs to."""
 
 import equinox as eqx
 import jax
@@ -6,7 +6,6 @@ import jax.numpy as jnp
 import optax
 
 import symbayes as sb
-
 
 SIZES = {"in_size": 64, "out_size": 10, "width_size": 16, "depth": 1}
 

@@ -24,7 +24,9 @@ def test_no_function_of_the_analysis_asks_for_an_opened_run() -> None:
 
 FUNCTIONS: dict[str, Callable[[Any, sb.Draws, sb.data.Dataset], Any]] = {
     "prior_draws": lambda run, draws, data: analyse.prior_draws(run, draws).variables,
-    "few_bits": lambda run, draws, data: analyse.few_bits(run, draws, data.train.x[:20], 4.0, 2).draws.variables,
+    "few_bits": lambda run, draws, data: (
+        analyse.few_bits(run, draws, data.train.x[:20], 4.0, 2).draws.variables
+    ),
     "barriers": lambda run, draws, data: (
         analyse.barriers(run, draws, draws, {"train": data.train[:50], "test": data.test}, 1, 3).loss
     ),

@@ -60,12 +60,13 @@ def test_draws_that_do_not_tell_what_made_them_ask_for_their_posterior(own, digi
 
 def test_draws_of_another_network_are_refused_by_the_array_that_differs(tiny, own):
     weights = own.variables["params"]
+    output = {"kernel": weights["output"]["kernel"], "bias": weights["output"]["bias"][..., :9]}
+    less = sb.Draws.from_variables({"params": {**weights, "output": output}})
     with pytest.raises(ValueError, match=r"params/output/bias is \(9,\) here and \(10,\) there"):
-        less = {"kernel": weights["output"]["kernel"], "bias": weights["output"]["bias"][..., :9]}
-        sb.open(sb.Draws.from_variables({"params": weights | {"output": less}}), posterior=tiny)
+        sb.open(less, posterior=tiny)
+    more = sb.Draws.from_variables({"params": {**weights, "more": np.zeros((2, 6))}})
     with pytest.raises(ValueError, match=r"params/more is \(\) here and missing there"):
-        more = {"params": {**weights, "more": np.zeros((2, 6))}}
-        sb.open(sb.Draws.from_variables(more), posterior=tiny)
+        sb.open(more, posterior=tiny)
 
 
 def test_a_folder_whose_data_have_no_name_takes_its_posterior(tiny, digits, tmp_path):

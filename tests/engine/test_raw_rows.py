@@ -29,9 +29,7 @@ def posterior(rents: sb.data.Dataset) -> sb.Posterior:
 @pytest.fixture(scope="module")
 def folder(rents: sb.data.Dataset, posterior: sb.Posterior, tmp_path_factory: pytest.TempPathFactory) -> Path:
     method = sb.HMC(0.02, trajectory=0.04, burn_in=2, draws=4, chains=2)
-    return sb.run(
-        method, posterior, store=tmp_path_factory.mktemp("rents") / "run", about=rents.about
-    ).path  # pyright: ignore[reportReturnType]
+    return sb.run(method, posterior, store=tmp_path_factory.mktemp("rents") / "run", about=rents.about).path  # pyright: ignore[reportReturnType]
 
 
 def test_raw_rows_are_prepared_and_predicted_in_the_targets_units(rents, folder, tmp_path):
@@ -68,7 +66,9 @@ def test_bytes_are_no_prepared_images() -> None:
     posterior = sb.Posterior(network, sb.likelihoods.Categorical(), sb.priors.Normal(1.0), data.train)
     run = sb.open(sb.run(sb.DeepEnsemble(epochs=1, chains=1), posterior, about=data.about))
     told = run.predict(pixels[:4], raw=True)
-    np.testing.assert_allclose(told.mean, run.predict(pixels[:4, ..., None] / np.float32(255)).mean, atol=1e-6)
+    np.testing.assert_allclose(
+        told.mean, run.predict(pixels[:4, ..., None] / np.float32(255)).mean, atol=1e-6
+    )
     with pytest.warns(UserWarning, match="not prepared"):
         run.predict(pixels[:4, ..., None])
 

@@ -164,7 +164,7 @@ def test_an_observer_of_other_inputs_is_another_configuration(tiny, tmp_path):
 
 
 def test_a_start_that_is_no_variables_is_refused(tiny):
-    with pytest.raises(ValueError, match="the start is variables, or a run: .* not a value of type int"):
+    with pytest.raises(ValueError, match=r"the start is variables, or a run: .* not a value of type int"):
         run(HMC, tiny, start=3)
     with pytest.raises(sb.RunError, match="runs/none"):
         run(HMC, tiny, start="runs/none")

@@ -153,9 +153,7 @@ ONE = {"learning_rate": 1e-3, "epochs": 1}
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_members_that_all_begin_at_one_trained_module_are_told(
-    x: jax.Array, method: Any, told: bool
-) -> None:
+def test_members_that_all_begin_at_one_trained_module_are_told(x: jax.Array, method: Any, told: bool) -> None:
     """But where the user asks for it with a start, where there is one member, and for samplers."""
     trained = from_equinox(eqx.nn.MLP(4, 1, 3, 1, key=jax.random.key(3)))
     fresh = from_equinox(eqx.nn.MLP, in_size=4, out_size=1, width_size=3, depth=1)

@@ -112,7 +112,9 @@ class Preparation:
         if self.inputs is None:
             return x.astype(np.float32)
         wanted = self.inputs.mean.shape
-        require(x.shape[1:] == wanted, f"rows have shape {wanted} in the training data, and {x.shape[1:]} here")
+        require(
+            x.shape[1:] == wanted, f"rows have shape {wanted} in the training data, and {x.shape[1:]} here"
+        )
         return self.inputs.apply(x)
 
     def record(self) -> Record:
@@ -140,7 +142,7 @@ class Preparation:
         )
 
 
-def raw_array(x: ArrayLike) -> np.ndarray:
+def raw_array(x: Any) -> np.ndarray:
     """Inputs that are no table as numbers, before they are standardised: images of bytes in [0, 1], with an
     axis over channels, and a single feature as a column."""
     array = np.asarray(x)

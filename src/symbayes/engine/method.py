@@ -78,8 +78,8 @@ class Method:
     finds: ClassVar[tuple[str, ...]] = ()
     """Fields that may stay open (None): the run finds them, or takes them from the run it starts from."""
 
-    members: ClassVar[bool] = False
-    """Whether its chains are networks that are each trained from an initialisation of their own."""
+    trains: ClassVar[bool] = False
+    """Whether it trains every chain, each from an initialisation of its own."""
 
     chains: int
 

@@ -157,8 +157,8 @@ class Opened:
         inputs = np.asarray(x)
         if raw is None and self.preparation.seems_raw(inputs):
             warnings.warn(
-                "these inputs are not prepared as the training data are: predict(x, raw=True) prepares them and "
-                "predicts in the targets' own units, and raw=False takes them as they are",
+                "these inputs are not prepared as the training data are: predict(x, raw=True) prepares them "
+                "and predicts in the targets' own units, and raw=False takes them as they are",
                 stacklevel=2,
             )
         return self._predict(inputs)
@@ -252,8 +252,8 @@ def open_run(
     Args:
         what: the folder or the draws.
         network: of a run whose network was defined in a session, such as a notebook: it is needed again.
-        posterior: what was drawn from.  Draws that do not tell it (read from a file, cut out of others, or made
-            by another program) need it, and so does a folder whose dataset has no name.
+        posterior: what was drawn from.  Draws that do not tell it (read from a file, cut out of others, or
+            made by another program) need it, and so does a folder whose dataset has no name.
         about: notes on the data in place of the run's own, as in ``dataset.about``.
     """
     opened = _opened(what, network, posterior)

@@ -4,6 +4,7 @@ or a run whose data have no name."""
 from __future__ import annotations
 
 import dataclasses
+
 import jax
 
 from symbayes import specs, trees
@@ -24,7 +25,8 @@ def made_from(draws: Draws, posterior: Posterior) -> Draws:
         here, there = draws.shapes.get(name, "missing"), wanted.get(name, "missing")
         require(
             here == there,
-            f"these are draws of another network than the posterior's: {name} is {here} here and {there} there",
+            f"these are draws of another network than the posterior's: {name} is {here} here and {there} "
+            "there",
         )
     config = {
         "format": 2,

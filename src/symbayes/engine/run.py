@@ -62,8 +62,8 @@ def run(
             finished one is read back; one that is asked for more draws than it has is extended, and ends
             with those that it would have had if asked at once; a run of another configuration is refused.
         start: variables, or another run (its folder, its draws or what `open` gave), where the chains begin:
-            at its last draws.  By default a network made of a trained module begins there (with a warning where
-            several members are to be trained), and any other with fresh variables.
+            at its last draws.  By default a network made of a trained module begins there (with a warning
+            where several members are to be trained), and any other with fresh variables.
         observers: what follows the run; their results are in the draws' `observed`.
         keep: keep every `keep`-th draw; 0 keeps none, for runs that are only observed.
         mesh: devices with axes ``chain`` and ``data``, from `make_mesh`.  By default one device; after

@@ -84,11 +84,12 @@ def begun(start: Source | Tree | None, posterior: Posterior, method: Method) -> 
     """A given start as draws or variables; where none is given, that of the posterior's network, if any."""
     if start is None:
         start = getattr(posterior.network, "start", None)
-        if start is not None and method.members and method.chains > 1:
+        if start is not None and method.trains and method.chains > 1:
             warnings.warn(
-                f"all {method.chains} members of this {type(method).__name__} begin at the weights of one trained "
-                "module and end near it: for members trained from scratch, make the network of the module's class, "
-                "as in from_equinox(Net, width=16); for several around this one, give start=network.start",
+                f"all {method.chains} members of this {type(method).__name__} begin at the weights of one "
+                "trained module and end near it: for members trained from scratch, make the network of the "
+                "module's class, as in from_equinox(Net, width=16); for several around this one, give "
+                "start=network.start",
                 stacklevel=3,
             )
         return start

@@ -53,7 +53,7 @@ class IVON(Method):
     remedy: ClassVar[str] = "use a smaller learning_rate or a smaller scale"
     example: ClassVar[str] = "--epochs 200 --learning-rate 0.1 --chains 5"
     extends: ClassVar[str | None] = "draws"
-    members: ClassVar[bool] = True
+    trains: ClassVar[bool] = True
 
     learning_rate: Positive = 0.2
     epochs: Count = 100

@@ -65,7 +65,7 @@ class Training(Method):
         clip: largest norm of the gradient of all weights; 0 for no limit.
     """
 
-    members: ClassVar[bool] = True
+    trains: ClassVar[bool] = True
 
     learning_rate: Positive | None = None
     epochs: Count = 50

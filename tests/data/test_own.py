@@ -129,12 +129,27 @@ def test_images_as_bytes_lie_between_zero_and_one():
         ([[1.0], [2.0], [3.0]], ["a", "a", "a"], {}, "two labels or more, not only 'a'"),
         ([[1.0], [2.0], [3.0]], ["a", "b", "a"], {"task": "regression"}, "are numbers, and these hold words"),
         ([["a"], ["b"], ["c"]], [1.5, 2.5, 3.5], {}, "inputs are numbers, or a table"),
+        ([[1.0], [2.0], [3.0]], [1j, 2j, 3.5], {}, "real numbers, or labels, and these are complex128"),
+        ([[1.0], [2.0], [3.0]], [1j, 2j, 3.5], {"task": "regression"}, "and these are complex128"),
+        (
+            [[1.0], [2.0], [3.0]],
+            [1.5, 2.5, 3.5],
+            {"targets": ["a", "b"]},
+            "y has 1 target, but targets names 2: a, b",
+        ),
         ({"a": [1.0, None, 2.0]}, [1.5, 2.5, 3.5], {}, "column 'a' lacks 1 of 3 values, first in row 2"),
     ],
 )
 def test_bad_data_are_refused(x, y, options, words):
     with pytest.raises(ValueError, match=words):
         from_arrays(x, y, **options)
+
+
+def test_targets_are_named_one_by_one():
+    x, y = rows()
+    assert from_arrays(x, y, targets="price").targets == ("price",)
+    assert from_arrays(x, np.stack([y, -y], axis=1), targets=["a", "b"]).targets == ("a", "b")
+    assert from_arrays(x, y > 7, targets=["dear"]).targets == ("dear",)
 
 
 def test_a_file_is_loaded_again_by_its_name_alone(houses, monkeypatch, tmp_path):

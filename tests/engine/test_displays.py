@@ -29,6 +29,13 @@ def test_a_standing_reads_as_a_line():
     assert Standing(999.9, 1000.0, 1.0, 0.1, 1.0).share == "99%"
 
 
+def test_the_last_line_tells_numbers_that_fit_one_another():
+    """The rate of the last block is no part of it, and neither is what an earlier process did."""
+    assert str(Standing(1248.0, 1248.0, 142_864.0, 0.0, 3.0)) == "100%, 416 grad/s, took 3 s, 1,248 gradients"
+    resumed = Standing(1248.0, 1248.0, 142_864.0, 0.0, 2.0, before=1000.0)
+    assert str(resumed) == "100%, 124 grad/s, took 2 s, 248 of 1,248 gradients"
+
+
 def test_the_display_is_one_for_the_process(monkeypatch):
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     assert type(display("hmc", False)) is Display

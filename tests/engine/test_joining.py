@@ -30,6 +30,28 @@ def test_runs_of_different_seeds_are_chains_of_one(seeds, digits):
     assert (longer.draws.chains, len(longer.draws)) == (2, 2 * HMC.draws)
 
 
+@pytest.mark.parametrize("along", ["chain", "draw"])
+def test_the_same_draws_do_not_count_twice(seeds, tiny, tmp_path, along):
+    folder, memory = seeds
+    there = sb.open(folder, posterior=tiny)
+    there.draws.save(tmp_path / "same.safetensors")
+    read = sb.Draws.load(tmp_path / "same.safetensors")
+    without = sb.Draws.from_variables(read.variables)
+    for again in (folder, there, *(sb.open(draws, posterior=tiny) for draws in (read, without))):
+        with pytest.raises(ValueError, match="runs 1 and 3 of these hold the same draws"):
+            sb.join(folder, memory, again, along=along)
+
+
+def test_runs_that_begin_alike_and_go_on_differently_join(seeds, tiny):
+    """As chains do whose first proposal is rejected, and random masks of one network."""
+    variables = sb.open(seeds[0]).draws.select().variables
+    same = jax.tree.map(lambda leaf: np.repeat(leaf[:, :1], 6, axis=1), variables)
+    for stats in ({}, {"key": np.arange(12).reshape(2, 6)}):
+        one = sb.Draws.from_variables(same, stats)
+        other = sb.Draws.from_variables(same if stats else variables, {name: -a for name, a in stats.items()})
+        assert sb.join(*(sb.open(draws, posterior=tiny) for draws in (one, other))).draws.chains == 4
+
+
 def test_runs_of_different_posteriors_do_not_join(seeds, digits, tiny):
     other = sb.Posterior(
         tiny.network, sb.likelihoods.Categorical(), sb.priors.Normal(0.7), digits.train[:128]

@@ -126,6 +126,15 @@ def test_an_ensemble_counts_whole_passes(tiny, clock):
     assert (shown.standing().done, shown.standing().total) == (4, 10)
 
 
+def test_at_the_end_the_rate_is_over_all_that_was_done_since_the_run_went_on(job, clock):
+    last = meter(job, clock, at=Cursor(phase=1, unit=2, drawn=2), done=50.0)
+    for seconds, unit in ((10.0, 4), (10.1, 6)):
+        clock[0] = seconds
+        last.step(block(job, Cursor(phase=1, unit=unit), units=2), entry(50.5))
+    assert last.standing().finished
+    assert last.standing().speed == "10 grad/s"
+
+
 def test_nothing_is_left_at_the_end(job, clock):
     whole = meter(job, clock, at=Cursor(phase=1, unit=6, drawn=6), done=123.0)
     assert whole.share == 1

@@ -164,10 +164,21 @@ def test_an_observer_of_other_inputs_is_another_configuration(tiny, tmp_path):
 
 
 def test_a_start_that_is_no_variables_is_refused(tiny):
-    with pytest.raises(
-        ValueError, match=r"the start is variables, or draws as in Run\('folder'\).draws, not"
-    ):
-        start_variables(tiny, KEY, 2, "runs/hmc")
+    with pytest.raises(ValueError, match=r"the start is variables, or a run: .* not a value of type int"):
+        run(HMC, tiny, start=3)
+    with pytest.raises(sb.RunError, match="runs/none"):
+        run(HMC, tiny, start="runs/none")
+
+
+def test_whatever_takes_a_folder_to_begin_at_takes_draws_and_what_was_opened_too(tiny, trained, tmp_path):
+    """With the draws that the folder's give, and the record of where they came from."""
+    folder = trained.path
+    expected = run(HMC, tiny, start=trained, store=tmp_path / "run").variables
+    for start in (folder, str(folder), Run(folder), sb.open(folder)):
+        again = run(HMC, tiny, start=start, store=tmp_path / "run")  # which is the same configuration
+        assert Run(tmp_path / "run").config["derived_from"] == str(folder)
+        assert again.stats["mode"].tolist() == [[0] * 6, [1] * 6]
+        assert_same(run(HMC, tiny, start=start).variables, expected)
 
 
 def test_a_start_of_every_chain_is_refused_by_the_array_that_differs(tiny):

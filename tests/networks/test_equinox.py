@@ -1,6 +1,7 @@
 """Networks of Equinox modules against the modules themselves."""
 
 import sys
+import warnings
 from typing import Any
 
 import equinox as eqx
@@ -128,8 +129,43 @@ def test_a_run_of_a_trained_module_begins_there(x: jax.Array) -> None:
     examples = sb.data.Examples(np.asarray(x), np.zeros((6, 1), np.float32))
     posterior = sb.Posterior(network, sb.likelihoods.Gaussian(0.1), sb.priors.Normal(1.0), examples)
     method = sb.DeepEnsemble(learning_rate=1e-9, epochs=1, chains=2)
-    draws = sb.run(method, posterior)
+    with pytest.warns(UserWarning, match=r"all 2 members .* give start=network.start"):
+        draws = sb.run(method, posterior)
     for name, leaf in trees.flatten(network.start).items():
         found = trees.flatten(draws.variables)[name]
         np.testing.assert_allclose(found, np.broadcast_to(leaf, found.shape), atol=1e-6)
     assert draws.stats["mode"].tolist() == [[0], [0]]
+
+
+ONE = {"learning_rate": 1e-3, "epochs": 1}
+
+
+@pytest.mark.parametrize(
+    ("method", "told"),
+    [
+        (sb.DeepEnsemble(**ONE, chains=2), True),
+        (sb.SWAG(**ONE, collect=2, chains=2), True),
+        (sb.IVON(epochs=1, draws=2, chains=2), True),
+        (sb.DeepEnsemble(**ONE, chains=1), False),
+        (sb.SWAG(**ONE, collect=2), False),
+        (sb.Laplace(draws=2), False),
+        (sb.HMC(0.01, trajectory=0.02, burn_in=1, draws=2, chains=2), False),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_members_that_all_begin_at_one_trained_module_are_told(x: jax.Array, method: Any, told: bool) -> None:
+    """But where the user asks for it with a start, where there is one member, and for samplers."""
+    trained = from_equinox(eqx.nn.MLP(4, 1, 3, 1, key=jax.random.key(3)))
+    fresh = from_equinox(eqx.nn.MLP, in_size=4, out_size=1, width_size=3, depth=1)
+    examples = sb.data.Examples(np.asarray(x), np.zeros((6, 1), np.float32))
+
+    def warned(network: Network, **start: Any) -> bool:
+        posterior = sb.Posterior(network, sb.likelihoods.Gaussian(0.5), sb.priors.Normal(1.0), examples)
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            sb.run(method, posterior, **start)
+        return any("begin at the weights of one trained module" in str(one.message) for one in found)
+
+    assert warned(trained) == told
+    assert not warned(trained, start=trained.start)
+    assert not warned(fresh)

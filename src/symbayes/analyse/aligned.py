@@ -21,14 +21,11 @@ from symbayes.analyse.progress import Progress, unwatched
 from symbayes.brief import briefly
 from symbayes.draws import Draws, Run, RunError, files
 from symbayes.draws.draws import DerivedSegment, MemorySegment, Origin, read_segment
-from symbayes.engine import Opened, open_run
+from symbayes.engine import Opened, Source, open_run
 from symbayes.specs import require
 from symbayes.symmetry import Alignment, Criterion, Symmetry
 
 BLOCK_BYTES = 2**26
-
-Source = str | Path | Run | Draws | Opened
-"""The folder of a run, or draws in memory as `run` gave them."""
 
 
 @briefly
@@ -73,7 +70,7 @@ def align_run(
     """Align the draws of a run and, as a control, the same number of draws of its prior.
 
     Args:
-        source: the folder of a run, or draws in memory as `run` gave them.
+        source: the folder of a run, draws in memory as `run` gave them, or what `open` gave.
         out: the folder for the aligned run.  A folder that holds a run is not overwritten; one that the same
             call began and did not finish is finished.  Without a folder nothing is written: draws in memory
             are aligned in memory, and draws in a folder are moved when they are read.

@@ -15,7 +15,7 @@ from symbayes.analyse.predictions import Statistics, scores_of_each, with_statis
 from symbayes.brief import briefly
 from symbayes.data import Examples
 from symbayes.draws import Draws
-from symbayes.engine import Opened
+from symbayes.engine import Opened, Source, open_run
 
 PARTS = ("train", "test")
 
@@ -51,7 +51,7 @@ class Barriers:
 
 
 def barriers(
-    run: Opened,
+    source: Source,
     raw: Draws,
     aligned: Draws,
     examples: Mapping[str, Examples],
@@ -63,6 +63,7 @@ def barriers(
 
     Statistics of normalisers are computed again on the training examples at every place, or interpolated.
     """
+    run = open_run(source)
     chosen = list(itertools.islice(itertools.combinations(range(raw.chains), 2), pairs))
     t = np.linspace(0.0, 1.0, steps)
     forms = {"raw": raw, "aligned jointly": aligned}

@@ -30,7 +30,7 @@ from symbayes.data import Examples, Scaling
 from symbayes.distributions import Gaussian, largest_rank, mean_network, stored_draws
 from symbayes.distributions.few_bits import FewBits
 from symbayes.draws import Draws
-from symbayes.engine import Opened
+from symbayes.engine import Source, open_run
 from symbayes.evaluate.metrics import find
 from symbayes.posterior import Predictive
 from symbayes.specs import require
@@ -115,7 +115,7 @@ def held_out(draws: Draws) -> tuple[Draws, Draws] | None:
 
 
 def compactness(
-    run: Opened,
+    source: Source,
     forms: Mapping[str, Draws],
     rest: Draws,
     test: Examples,
@@ -137,7 +137,7 @@ def compactness(
     up to so many `networks` of so many bits a weight are made too, chosen at the training inputs.  With
     inputs from `elsewhere`, out of distribution, scores have the mutual information at both.
     """
-    first = next(iter(forms.values()))
+    run, first = open_run(source), next(iter(forms.values()))
     y = np.asarray(test.y)
     target = predictive_of(run, rest, test.x)
     count = first.chains * len(first)

@@ -47,7 +47,8 @@ def compare(
     """Compare runs on examples that none of them was trained on.
 
     Args:
-        runs: folders, or draws in memory as `run` gave them, by name; or a list of them, or a single one.
+        runs: folders, draws in memory as `run` gave them, or what `open` gave, by name; or a list of them, or
+            a single one.
         reference: the name of the run with which the others are compared; by default the first.
         on: examples; or a dataset, whose test part and units of the targets are used.
         scaling: the dataset's `target_scaling` where its targets are standardised.

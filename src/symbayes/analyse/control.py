@@ -11,17 +11,18 @@ from typing import Any
 import jax
 
 from symbayes.draws import Draws
-from symbayes.engine import Opened
+from symbayes.engine import Source, open_run
 from symbayes.posterior.priors import Prior
 from symbayes.symmetry.align.control import null_draws
 from symbayes.symmetry.group.stack import Stack
 
 
-def prior_draws(run: Opened, like: Draws) -> Draws:
+def prior_draws(source: Source, like: Draws) -> Draws:
     """As many draws of the run's prior as there are in `like`.
 
     They are drawn when they are read, unless `like` is in memory.
     """
+    run = open_run(source)
     weights = run.variables["params"]
     noise = null_draws(Stack.of(like, run.group), lambda key: _sampled(run.prior, key, weights))
     assert isinstance(noise, Draws)

@@ -27,7 +27,7 @@ from symbayes.distributions.few_bits.choosing import herded
 from symbayes.distributions.few_bits.networks import FewBits, Layout, Rows, rounded
 from symbayes.distributions.few_bits.rounding import freedom
 from symbayes.draws import Draws
-from symbayes.engine import Opened
+from symbayes.engine import Opened, Source, open_run
 from symbayes.posterior.curvature.products import Product, products, tapped
 from symbayes.posterior.curvature.slopes import slopes, summed
 from symbayes.posterior.numerics.chunks import Chunks
@@ -53,7 +53,7 @@ LOOKED = 4
 
 
 def few_bits(
-    run: Opened,
+    source: Source,
     draws: Draws,
     x: ArrayLike,
     bits: float,
@@ -61,10 +61,11 @@ def few_bits(
     candidates: int = CANDIDATES,
     tell: Tell = silent,
 ) -> FewBits:
-    """Make `networks` networks of about `bits` bits a weight from draws.
+    """Make `networks` networks of about `bits` bits a weight from draws of a run.
 
     `x` are inputs at which the networks are to predict as all draws do; labels are not needed.
     """
+    run = open_run(source)
     require_positive(bits=bits)
     require(bits <= MOST, f"{bits:g} bits a weight are not few: give at most {MOST:g}, or store the draws")
     require_counts(networks=networks)

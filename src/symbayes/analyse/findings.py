@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from symbayes import symmetry, trees
-from symbayes.analyse.aligned import Source, movable
+from symbayes.analyse.aligned import movable
 from symbayes.analyse.barriers import Barriers, barriers
 from symbayes.analyse.bounds import Bounds
 from symbayes.analyse.compactness import Compactness, compactness, held_out
@@ -23,7 +23,7 @@ from symbayes.brief import briefly
 from symbayes.data import Dataset
 from symbayes.distributions import weight_count
 from symbayes.draws import Draws
-from symbayes.engine import Opened, open_run
+from symbayes.engine import Opened, Source, open_run
 from symbayes.specs import Record
 from symbayes.symmetry import Symmetry
 

@@ -12,7 +12,7 @@ from symbayes.analyse.predictions import scores_of_each, with_statistics
 from symbayes.data import Examples
 from symbayes.distributions import Gaussian, keep_largest, prune
 from symbayes.draws import Draws
-from symbayes.engine import Opened
+from symbayes.engine import Opened, Source, open_run
 from symbayes.trees import Tree
 
 SHARES = (1.0, 0.7, 0.5, 0.35, 0.25, 0.18, 0.12, 0.08, 0.05, 0.03, 0.02)
@@ -21,7 +21,7 @@ Curve = tuple[np.ndarray, np.ndarray]
 
 
 def pruned_accuracy(
-    run: Opened, gaussian: Gaussian, draw: Tree, test: Examples, train: Examples | None = None
+    source: Source, gaussian: Gaussian, draw: Tree, test: Examples, train: Examples | None = None
 ) -> dict[str, Curve]:
     """Accuracy against the share of weights that are kept.
 
@@ -29,6 +29,7 @@ def pruned_accuracy(
 
     Statistics of normalisers are computed again on the training examples, if these are given.
     """
+    run = open_run(source)
     rules: Mapping[str, Callable[[float], Any]] = {
         "mean, by |mean|/sigma": lambda keep: prune(gaussian, keep, by="signal"),
         "mean, by sigma": lambda keep: prune(gaussian, keep, by="sigma"),

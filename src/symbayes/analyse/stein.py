@@ -17,7 +17,7 @@ import numpy as np
 from symbayes import evaluate, trees
 from symbayes.analyse.bounds import evenly
 from symbayes.draws import Draws
-from symbayes.engine import Opened
+from symbayes.engine import Opened, Source, open_run
 
 COMBINATIONS = 8
 """The number of random combinations of predictions; a Jacobian has a row for each."""
@@ -27,13 +27,14 @@ JACOBIANS = 2**26
 
 
 def stein_discrepancies(
-    run: Opened, sets: Mapping[str, Draws], total: int, x: np.ndarray | None = None
+    source: Source, sets: Mapping[str, Draws], total: int, x: np.ndarray | None = None
 ) -> dict[str, dict[str, float]]:
     """The discrepancy of each set of draws from the density of a run's posterior.
 
     The bandwidth of all is that of `reference`.  It is given by `weights` and, if there are inputs, by
     `functions`.
     """
+    run = open_run(source)
     posterior = run.posterior  # read from its data here, and not within a program
     gradients = jax.jit(lambda some: jax.lax.map(posterior.gradient, some))
     chosen = {name: _some(draws, total) for name, draws in sets.items()}

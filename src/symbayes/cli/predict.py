@@ -75,7 +75,8 @@ class Predict:
                 "x" in columns,
                 f"{self.data} has no array x, and the columns of the run's inputs have no names",
             )
-            inputs = run.preparation.rows(columns["x"])
+            # Where the run notes no preparation, the network takes the numbers as they are.
+            return run.predict(columns["x"], raw="preparation" in run.about)
         predictive, scaling = run.predict(inputs), run.preparation.outputs
         return predictive if scaling is None else predictive.unscaled(scaling)
 

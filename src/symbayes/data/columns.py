@@ -20,6 +20,9 @@ from symbayes.specs import Record, Recorded, did_you_mean, require
 FEW = 20
 """Whole numbers with at most so many different values may be labels or categories."""
 
+FAR, NEAR = 10.0, 5.0
+"""Standard deviations of the training data beyond which no usual row lies, and within which all do."""
+
 Table = Mapping[str, np.ndarray]
 """Columns by name, each (n,): numbers, or words as strings."""
 
@@ -95,10 +98,25 @@ class Preparation:
         """Inputs of the network for a table, or for an array in the units of the training data."""
         if is_table(what):
             return self._scaled(encoded(table(what), self.columns))
-        return self._scaled(np.asarray(what))
+        return self._scaled(raw_array(what))
+
+    def seems_raw(self, x: np.ndarray) -> bool:
+        """Whether an array is certainly not prepared: images as bytes, or rows that lie far from the training
+        data as they are, and among them once they are standardised."""
+        if x.dtype == np.uint8 and x.ndim >= 3:
+            return True
+        if self.inputs is None or x.dtype.kind not in "iuf" or x.shape[1:] != self.inputs.mean.shape:
+            return False
+        return _distance(x) > FAR and _distance(self.inputs.apply(x)) < NEAR
 
     def _scaled(self, x: np.ndarray) -> np.ndarray:
-        return x.astype(np.float32) if self.inputs is None else self.inputs.apply(x)
+        if self.inputs is None:
+            return x.astype(np.float32)
+        wanted = self.inputs.mean.shape
+        require(
+            x.shape[1:] == wanted, f"rows have shape {wanted} in the training data, and {x.shape[1:]} here"
+        )
+        return self.inputs.apply(x)
 
     def record(self) -> Record:
         """As JSON."""
@@ -123,6 +141,30 @@ class Preparation:
             tuple(recorded["class_names"]),
             **scalings,
         )
+
+
+def raw_array(x: Any) -> np.ndarray:
+    """Inputs that are no table as numbers, before they are standardised: images of bytes in [0, 1], with an
+    axis over channels, and a single feature as a column."""
+    array = np.asarray(x)
+    require(array.dtype.kind in "iufb", f"inputs are numbers, or a table with names, not {array.dtype}")
+    if array.dtype == np.uint8 and array.ndim >= 3:
+        array = array / 255.0
+    if array.ndim == 3:
+        array = array[..., None]
+    array = array[:, None] if array.ndim == 1 else array
+    finite = np.isfinite(array).reshape(len(array), -1).all(axis=1)
+    require(
+        bool(finite.all()),
+        f"inputs hold NaN or infinity in {(~finite).sum()} of {len(array)} rows, "
+        f"first in row {int((~finite).argmax()) + 1}: fill them, or leave these rows out",
+    )
+    return array
+
+
+def _distance(x: np.ndarray) -> float:
+    """The largest input of the middle one of all rows."""
+    return float(np.median(np.abs(x).max(axis=1))) if x.size else 0.0
 
 
 def is_table(what: Any) -> bool:

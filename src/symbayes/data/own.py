@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from symbayes.data.columns import FEW, Column, encoded, is_table, standardisation, table
+from symbayes.data.columns import FEW, Column, encoded, is_table, raw_array, standardisation, table
 from symbayes.data.examples import Dataset, Examples, Scaling, validate
 from symbayes.data.rows import require_rows
 from symbayes.specs import require
@@ -48,6 +48,7 @@ def from_arrays(
     kind = task or guess(y)
     columns, inputs = _inputs(x, None)
     whole = inputs, _targets(y, kind)
+    names = _target_names(y, targets, 1 if whole[1].ndim == 1 else whole[1].shape[-1])
     require(len(inputs) == len(whole[1]), f"x has {len(inputs)} rows but y has {len(whole[1])}")
     apart = None
     if isinstance(test, tuple):
@@ -74,7 +75,7 @@ def from_arrays(
         f"{kind}, {len(inputs):,} rows",
         *scalings,
         columns=columns,
-        targets=tuple(targets) or _target_names(y),
+        targets=names,
         loadable=False,
     )
 
@@ -118,24 +119,13 @@ def _inputs(x: Any, columns: tuple[Column, ...] | None) -> tuple[tuple[Column, .
             tuple(Column.of(name, values) for name, values in rows.items()) if columns is None else columns
         )
         return found, encoded(rows, found)
-    array = np.asarray(x)
-    require(array.dtype.kind in "iufb", f"inputs are numbers, or a table with names, not {array.dtype}")
-    if array.dtype == np.uint8 and array.ndim >= 3:
-        array = array / 255.0
-    if array.ndim == 3:
-        array = array[..., None]
-    array = array[:, None] if array.ndim == 1 else array
-    finite = np.isfinite(array).reshape(len(array), -1).all(axis=1)
-    require(
-        bool(finite.all()),
-        f"inputs hold NaN or infinity in {(~finite).sum()} of {len(array)} rows, "
-        f"first in row {int((~finite).argmax()) + 1}: fill them, or leave these rows out",
-    )
-    return (), array
+    return (), raw_array(x)
 
 
 def _targets(y: Any, task: Task) -> np.ndarray:
     values = np.asarray(y)
+    known = values.dtype.kind in "biufOSU"
+    require(known, f"targets are real numbers, or labels, and these are {values.dtype}")
     if task == "classification":
         values = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
         require(values.ndim == 1, f"labels are one per row, not of shape {values.shape}")
@@ -153,7 +143,16 @@ def _targets(y: Any, task: Task) -> np.ndarray:
     return numbers[:, None] if numbers.ndim == 1 else numbers
 
 
-def _target_names(y: Any) -> tuple[str, ...]:
+def _target_names(y: Any, given: Sequence[str], outputs: int) -> tuple[str, ...]:
+    """One name for each target, or none at all."""
+    names = (given,) if isinstance(given, str) else tuple(given)
+    require(
+        len(names) in (0, outputs),
+        f"y has {outputs} target{'' if outputs == 1 else 's'}, but targets names {len(names)}: "
+        f"{', '.join(names)}",
+    )
+    if names:
+        return names
     if is_table(y):
         return tuple(map(str, y.keys() if isinstance(y, dict) else y.columns))
     name = getattr(y, "name", None)

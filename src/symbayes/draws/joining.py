@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from symbayes.draws.draws import STATISTICS, VARIABLES, Draws, Segment
+from symbayes.draws import files
+from symbayes.draws.draws import STATISTICS, VARIABLES, Draws, Segment, read_segment
 from symbayes.draws.forward import together
 from symbayes.specs import require
 
@@ -104,6 +105,37 @@ def joined(parts: Sequence[Draws], along: Along = "chain") -> Draws:
         if MODE in names:
             modes += int(part.stats["mode"].max()) + 1
     return Draws([SideBySide(tuple(sides), names, len(first))], forward=forward)
+
+
+def repeated(parts: Sequence[Draws]) -> tuple[int, int] | None:
+    """The places of two parts that hold the same draws, if there are such.
+
+    Only the first draw of each is read, and where these agree the others as far as they do.
+    """
+    begun: dict[str, list[int]] = {}
+    for place, part in enumerate(parts):
+        arrays = _first(part)
+        key = files.sha256(*(arrays[name].tobytes() for name in sorted(arrays) if name.startswith(VARIABLES)))
+        for earlier in begun.setdefault(key, []):
+            if _same(parts[earlier], part):
+                return earlier, place
+        begun[key].append(place)
+    return None
+
+
+def _first(draws: Draws) -> dict[str, np.ndarray]:
+    """The first draw of every chain."""
+    return read_segment(draws.segments[0], slice(1))
+
+
+def _same(one: Draws, other: Draws) -> bool:
+    """Whether these hold the same numbers in all variables, and in the statistics that both have."""
+    if (one.shapes, one.chains, len(one)) != (other.shapes, other.chains, len(other)):
+        return False
+    for first, second in zip(map(_first, one.blocks(1)), map(_first, other.blocks(1)), strict=True):
+        if not all(np.array_equal(first[name], second[name]) for name in first.keys() & second.keys()):
+            return False
+    return True
 
 
 def _difference(first: dict[str, Any], second: dict[str, Any]) -> str:

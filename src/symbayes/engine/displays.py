@@ -42,6 +42,7 @@ class Standing:
         left: seconds to the end.
         taken: seconds since the run was started, or went on.
         note: numbers about the last block.
+        before: gradients that had been done by then.
     """
 
     done: float
@@ -50,6 +51,7 @@ class Standing:
     left: float | None
     taken: float
     note: str = ""
+    before: float = 0.0
 
     @property
     def finished(self) -> bool:
@@ -63,8 +65,8 @@ class Standing:
 
     @property
     def speed(self) -> str:
-        """The rate in words; of a run that has ended, over all of it."""
-        rate = self.done / self.taken if self.finished and self.rate is None and self.taken else self.rate
+        """The rate in words; of a run that has ended, over all the time that it took."""
+        rate = (self.done - self.before) / self.taken if self.finished and self.taken else self.rate
         return "" if not rate else f"{rate:,.0f} grad/s" if rate >= 10 else f"{rate:.2g} grad/s"
 
     @property
@@ -74,8 +76,14 @@ class Standing:
             return f"took {duration(self.taken)}"
         return "" if self.left is None else f"{duration(self.left)} left"
 
+    @property
+    def work(self) -> str:
+        """At the end, the gradients that were done; of a run that went on, those since then, of all."""
+        since = f"{self.done - self.before:,.0f} of " if self.before else ""
+        return f"{since}{self.done:,.0f} gradients" if self.finished else ""
+
     def __str__(self) -> str:
-        parts = [self.share, self.speed, self.time, f"{self.done:,.0f} gradients" * self.finished, self.note]
+        parts = [self.share, self.speed, self.time, self.work, self.note]
         return ", ".join(part for part in parts if part)
 
 

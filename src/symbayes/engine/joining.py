@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from symbayes.draws.joining import Along, joined
+from symbayes.draws.joining import Along, joined, repeated
 from symbayes.engine.opened import Opened, Source, open_run
 from symbayes.specs import differences, require
 
 
 def join(*runs: Source | list[Source] | tuple[Source, ...], along: Along = "chain") -> Opened:
     """Some runs of the same posterior as one, in memory; draws are read when they are used.
+
+    The same draws twice are refused.
 
     Args:
         runs: folders, draws in memory, or opened runs; or a list of them.
@@ -28,7 +30,11 @@ def join(*runs: Source | list[Source] | tuple[Source, ...], along: Along = "chai
     for other in opened[1:]:
         lines = differences(first.config["posterior"], other.config["posterior"])
         require(not lines, f"these runs are of different posteriors ({'; '.join(lines[:3])})")
-    draws = joined([run.draws for run in opened], along)
+    parts = [run.draws for run in opened]
+    draws = joined(parts, along)
+    if (same := repeated(parts)) is not None:
+        one, other = (place + 1 for place in same)
+        raise ValueError(f"runs {one} and {other} of these hold the same draws, which would count twice")
     if all(run.draws.origin is not None for run in opened):
         draws = replace(draws, origin=first.draws.origin)
     names = [str(run.path or "draws in memory") for run in opened]

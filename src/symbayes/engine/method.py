@@ -78,6 +78,9 @@ class Method:
     finds: ClassVar[tuple[str, ...]] = ()
     """Fields that may stay open (None): the run finds them, or takes them from the run it starts from."""
 
+    trains: ClassVar[bool] = False
+    """Whether it trains every chain, each from an initialisation of its own."""
+
     chains: int
 
     def __post_init__(self) -> None:

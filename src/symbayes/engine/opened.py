@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,9 @@ from symbayes import data, networks, specs, symmetry, trees
 from symbayes.brief import brief, html_table
 from symbayes.data.columns import is_table
 from symbayes.distributions import Distribution, from_arrays
-from symbayes.draws import Draws, Run, RunError
+from symbayes.draws import Draws, Origin, Run, RunError
 from symbayes.draws.export import to_arviz
+from symbayes.engine.origins import made_from, require_of
 from symbayes.engine.predictions import recalled
 from symbayes.engine.summary import Summary
 from symbayes.networks import Network, session
@@ -108,7 +109,10 @@ class Opened:
             return self.draws.origin.posterior
         name = self.about.get("data")
         if name is None:
-            raise RunError(f"{self.path} does not tell its dataset: make the posterior from your data")
+            raise RunError(
+                f"{self.path} does not tell its dataset: make the posterior from your data, and open the run "
+                "with it, as in symbayes.open(folder, posterior=posterior)"
+            )
         recorded, train = self.config["posterior"], data.load(name).train
         if train.checksum() != self.train_checksum:
             raise RunError(f"{self.path} was conditioned on other examples than those of {name} here")
@@ -136,19 +140,42 @@ class Opened:
         """What the run is, whether it has finished, and diagnostics such as R-hat."""
         return Summary.of(self)
 
-    def predict(self, x: ArrayLike | Mapping[str, ArrayLike]) -> Predictive:
+    def predict(self, x: ArrayLike | Mapping[str, ArrayLike], *, raw: bool | None = None) -> Predictive:
         """The predictive distribution of every draw; for a run in a folder it is stored for reuse.
 
-        `x` are inputs as the network takes them; or a table, of pandas or a mapping, with the columns of the
-        training data: then it is prepared as those were, and the predictions are in the targets' own units.
+        Rows as they were before the training data were prepared are prepared in the same way, and predictions
+        at them are in the targets' own units.  Inputs that are prepared already, such as ``data.test.x``, are
+        taken as they are, and predictions at them are in the units of ``data.test.y``.
+
+        Args:
+            x: a table, of pandas or a mapping, with the columns of the training data; or an array.
+            raw: whether an array holds raw rows.  By default it is prepared already, with a warning where it
+                certainly is not; a table is always raw.
         """
-        if is_table(x):
-            predictive = self.predict(self.preparation.rows(x))
-            scaling = self.preparation.outputs
+        if is_table(x) or raw:
+            predictive, scaling = self._predict(self._prepared(x)), self.preparation.outputs
             return predictive if scaling is None else predictive.unscaled(scaling)
-        if self.path is None:
-            return predict(self.network, self.likelihood, self.draws, x)
         inputs = np.asarray(x)
+        if raw is None and self.preparation.seems_raw(inputs):
+            warnings.warn(
+                "these inputs are not prepared as the training data are: predict(x, raw=True) prepares them "
+                "and predicts in the targets' own units, and raw=False takes them as they are",
+                stacklevel=2,
+            )
+        return self._predict(inputs)
+
+    def _prepared(self, x: ArrayLike | Mapping[str, ArrayLike]) -> np.ndarray:
+        """Inputs of the network for raw rows."""
+        if "preparation" not in self.about:
+            raise RunError(
+                "this run does not tell how its data were prepared: give symbayes.run, or symbayes.open, the "
+                "notes of the dataset, as in about=data.about"
+            )
+        return self.preparation.rows(x).astype(self.config["posterior"]["input"]["dtype"])
+
+    def _predict(self, inputs: np.ndarray) -> Predictive:
+        if self.path is None:
+            return predict(self.network, self.likelihood, self.draws, inputs)
         values = recalled(
             self.path,
             self.draws,
@@ -209,34 +236,74 @@ def group_of(network: Network, shape: tuple[int, ...], dtype: DTypeLike) -> Symm
 
 
 Source = str | Path | Run | Draws | Opened
-"""What can be opened: a run's folder, or draws in memory as `run` gave them."""
+"""What can be opened: a run's folder, draws in memory as `run` gave them, or what was opened already."""
 
 
-def open_run(what: Source, network: Network | None = None) -> Opened:
+def open_run(
+    what: Source,
+    network: Network | None = None,
+    *,
+    posterior: Posterior | None = None,
+    about: Recorded | None = None,
+) -> Opened:
     """Open a run: its folder, or draws in memory as `run` gave them.
 
-    An unfinished run has the draws that are committed so far.  `network` is needed for a run whose network
-    was defined in a session, such as a notebook.
+    An unfinished run has the draws that are committed so far.
+
+    Args:
+        what: the folder or the draws.
+        network: of a run whose network was defined in a session, such as a notebook: it is needed again.
+        posterior: what was drawn from.  Draws that do not tell it (read from a file, cut out of others, or
+            made by another program) need it, and so does a folder whose dataset has no name.
+        about: notes on the data in place of the run's own, as in ``dataset.about``.
     """
+    opened = _opened(what, network, posterior)
+    if about is None:
+        return opened
+    return replace(opened, config={**opened.config, "about": dict(about)})
+
+
+def _opened(what: Source, network: Network | None, posterior: Posterior | None) -> Opened:
     if isinstance(what, Opened):
-        return what
-    if isinstance(what, Draws):
-        if what.origin is None:
-            raise RunError(
-                "these draws do not tell what made them: open the draws that symbayes.run gave, "
-                "or the folder of a run"
-            )
-        made, posterior = what.origin, what.origin.posterior
-        return Opened(
-            what,
-            posterior.network,
-            posterior.likelihood,
-            posterior.prior,
-            made.config,
-            traces=made.traces,
-            distribution=made.distribution,
+        return what if posterior is None else _given(what, posterior)
+    if not isinstance(what, Draws):
+        run = what if isinstance(what, Run) else Run(what)
+        opened = _of_folder(run, posterior.network if network is None and posterior is not None else network)
+        return opened if posterior is None else _given(opened, posterior)
+    if what.origin is not None:
+        opened = _of_origin(what, what.origin)
+        return opened if posterior is None else _given(opened, posterior)
+    if posterior is None:
+        raise RunError(
+            "these draws do not tell what made them: give symbayes.open(draws, posterior=posterior) in their "
+            "place, with the posterior that they are drawn from"
         )
-    run = what if isinstance(what, Run) else Run(what)
+    told = made_from(what, posterior)
+    assert told.origin is not None
+    return _of_origin(told, told.origin)
+
+
+def _given(opened: Opened, posterior: Posterior) -> Opened:
+    """A run whose posterior is at hand."""
+    require_of(posterior, opened.network, opened.config, str(opened.path or "this run"))
+    made = opened.draws.origin or Origin(opened.config, posterior, opened.traces, opened.distribution)
+    return replace(opened, draws=replace(opened.draws, origin=replace(made, posterior=posterior)))
+
+
+def _of_origin(draws: Draws, made: Origin) -> Opened:
+    posterior = made.posterior
+    return Opened(
+        draws,
+        posterior.network,
+        posterior.likelihood,
+        posterior.prior,
+        made.config,
+        traces=made.traces,
+        distribution=made.distribution,
+    )
+
+
+def _of_folder(run: Run, network: Network | None) -> Opened:
     if not run.draws.segments:
         raise RunError(f"{run.path} holds no draws yet: run it to its end first, or with keep=1")
     recorded = run.config["posterior"]

@@ -43,7 +43,7 @@ class Meter:
         self._done = into.gradients
         begin = Cursor.read(into.entries[-1]["cursor"]) if into.blocks else Cursor()
         self._coming = self._after(begin, 1)
-        self._began = self._clock()
+        self._began, self._before = self._clock(), self._done
         self._seen = deque([(self._began, self._done)])
         self._shown = shown or display(job.method.name, progress if self._coming else False)
 
@@ -62,7 +62,8 @@ class Meter:
         """What is told of the run now."""
         rate = self.rate
         left = None if rate is None else self._coming / rate
-        return Standing(self._done, self._done + self._coming, rate, left, self._clock() - self._began, note)
+        total, taken = self._done + self._coming, self._clock() - self._began
+        return Standing(self._done, total, rate, left, taken, note, self._before)
 
     def __enter__(self) -> Meter:
         self._shown.begin(self.standing())

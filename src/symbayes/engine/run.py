@@ -21,10 +21,11 @@ from symbayes.engine.crew import joined, require_agreement
 from symbayes.engine.job import Diverged, Job
 from symbayes.engine.method import Method
 from symbayes.engine.observers import Observer
+from symbayes.engine.opened import Source
 from symbayes.engine.progress import Meter, interrupt_after_block
 from symbayes.engine.record import agreed, configuration
 from symbayes.engine.sinks import MemorySink, Sink, require_shared, sink
-from symbayes.engine.start import Start
+from symbayes.engine.start import Start, begun
 from symbayes.networks import require_storable
 from symbayes.networks.session import session_code
 from symbayes.posterior import Posterior
@@ -44,7 +45,7 @@ def run(
     *,
     seed: int = 0,
     store: str | Path | None = None,
-    start: Draws | Tree | None = None,
+    start: Source | Tree | None = None,
     observers: Sequence[Observer] = (),
     keep: int = 1,
     mesh: Mesh | None = None,
@@ -61,8 +62,9 @@ def run(
         store: a folder for the run.  If it already holds this run, the run continues where it was, and a
             finished one is read back; one that is asked for more draws than it has is extended, and its draws
             equal those of a run that asked for all of them; a run of another configuration is refused.
-        start: variables, or draws of another run, where the chains begin.  By default a network made of a
-            trained module begins there, and any other with fresh variables.
+        start: variables, or another run (its folder, its draws or what `open` gave), at whose last draws the
+            chains begin.  By default a network made of a trained module begins there (with a warning where
+            several members are to be trained), and any other with fresh variables.
         observers: objects that see every draw; their results are in the draws' `observed`.
         keep: keep every `keep`-th draw; 0 keeps none, for runs that are only observed.
         mesh: devices with axes ``chain`` and ``data``, from `make_mesh`.  By default one device; after
@@ -99,7 +101,7 @@ def run(
                 "symbayes.open(folder, network=network)",
                 stacklevel=2,
             )
-    start = getattr(posterior.network, "start", None) if start is None else start
+    start = begun(start, posterior, method)
     posterior = method.prepared(posterior)
     with joined(mesh) as crew:
         if store is not None and not crew.alone:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -15,9 +17,12 @@ from symbayes import trees
 from symbayes.draws import Draws, Run
 from symbayes.engine import states
 from symbayes.engine.loop import fresh_variables, initialised
+from symbayes.engine.method import Method
+from symbayes.engine.opened import Opened, Source
 from symbayes.engine.phase import Left
 from symbayes.posterior import Posterior
 from symbayes.specs import require
+from symbayes.trees import Tree
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +80,24 @@ class Start:
         return start_variables(self.posterior, jax.random.key(self.seed), self.chains, self.given, fresh)
 
 
+def begun(start: Source | Tree | None, posterior: Posterior, method: Method) -> Draws | Tree | None:
+    """A given start as draws or variables; where none is given, that of the posterior's network, if any."""
+    if start is None:
+        start = getattr(posterior.network, "start", None)
+        if start is not None and method.trains and method.chains > 1:
+            warnings.warn(
+                f"all {method.chains} members of this {type(method).__name__} begin at the weights of one "
+                "trained module and end near it: for members trained from scratch, make the network of the "
+                "module's class, as in from_equinox(Net, width=16); for several around this one, give "
+                "start=network.start",
+                stacklevel=3,
+            )
+        return start
+    if isinstance(start, str | Path):
+        start = Run(start)
+    return start.draws if isinstance(start, Run | Opened) else start
+
+
 def start_variables(
     posterior: Posterior, key: jax.Array, chains: int, start: Any = None, fresh: Any = fresh_variables
 ) -> Any:
@@ -90,7 +113,7 @@ def start_variables(
         start = trees.index(last, (np.arange(chains) % start.chains, 0))
     require(
         isinstance(start, Mapping),
-        "the start is variables, or draws as in Run('folder').draws, "
+        "the start is variables, or a run: its folder, its draws, or what symbayes.open gave; "
         f"not a value of type {type(start).__name__}",
     )
     wanted = trees.shapes(jax.eval_shape(posterior.init, key))

@@ -58,6 +58,7 @@ class IVON(Method):
     remedy: ClassVar[str] = "use a smaller learning_rate or a smaller scale"
     example: ClassVar[str] = "--epochs 200 --learning-rate 0.1 --chains 5"
     extends: ClassVar[str | None] = "draws"
+    trains: ClassVar[bool] = True
 
     learning_rate: Positive | None = None
     epochs: Count = 100

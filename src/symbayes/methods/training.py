@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -67,6 +67,8 @@ class Training(Method):
         momentum: share of the velocity that a step of sgd or nesterov keeps.
         clip: largest norm of the gradient of all weights; 0 for no limit.
     """
+
+    trains: ClassVar[bool] = True
 
     learning_rate: Positive | None = None
     epochs: Count = 50

@@ -289,7 +289,7 @@ class Posterior(Minibatches):
         return [likelihood, *(self.prior_weight * term for term in prior)]
 
     def predict(self, draws: Draws | Tree, x: ArrayLike) -> Predictive:
-        """The predictive distribution of every draw at the inputs `x`."""
+        """The predictive distribution of every draw at the inputs `x`, prepared as the training data are."""
         return predict(self.network, self.likelihood, draws, x)
 
     def describe(self) -> Record:

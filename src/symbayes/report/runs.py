@@ -65,7 +65,7 @@ class Report:
         symmetries: Sequence[str] | None = None,
         also: Sequence[str] = (),
     ) -> Report:
-        """Open the runs (folders, or draws in memory) and predict with them.
+        """Open the runs (folders, draws in memory, or what `open` gave) and predict with them.
 
         `sources` are runs by name, or a list of them, or a single one.  The first is the `reference` unless
         another is named.

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from typing import Any, ClassVar
 
 import jax
@@ -20,8 +19,9 @@ import numpy as np
 from symbayes import evaluate
 from symbayes.analyse import compactness
 from symbayes.analyse.bounds import evenly
-from symbayes.analyse.compactness import diversity
+from symbayes.analyse.compactness import Row, diversity
 from symbayes.analyse.compare import measure
+from symbayes.analyse.few_bits import few_bits
 from symbayes.analyse.predictions import predictive_of
 from symbayes.distributions import mean_network, stored_draws
 from symbayes.draws import Draws
@@ -69,33 +69,59 @@ class Frontier(Part):
         far = elsewhere(case.elsewhere)
         fit, rest = case.halves(run)
         forms = {"raw": fit, "aligned": case.joint(desk, run, fit, "draws")}
-        few: Any = {"bits": PER_WEIGHT, "networks": max(self.counts), "train": train, "elsewhere": far}
-        found = compactness(run, forms, rest, test, self.ranks, case.samples, desk.tell, **few)
-        rows = [
-            {
-                "family": f"{row.family}, {row.form}" if row.form else row.family,
-                "name": row.name,
-                "bits": row.bits,
-                **{column: row.scores[column] for column in SCORES},
-            }
-            for row in found.rows
-        ]
         target, y = predictive_of(run, rest, test.x), np.asarray(test.y)
-        inputs = np.asarray(train.x)[evenly(len(train), INPUTS)]
-        attempts = Attempts(run, fit, forms["aligned"], inputs, case.scale, case.samples)
+        attempts = Attempts(
+            run,
+            fit,
+            forms["aligned"],
+            np.asarray(train.x)[evenly(len(train), INPUTS)],
+            case.scale,
+            case.samples,
+        )
         ensemble = case.drawn(desk, "ensemble", case.ensemble).draws
-        families = self._rounded(attempts), self._ensembles(run, ensemble), attempts.every(self.counts)
-        for one in chain(*families):
-            desk.tell(one.name)
-            scores = _scores(one, test.x, far, target, y)
-            rows.append({"family": one.family, "name": one.name, "bits": one.bits, **scores})
-        held = diversity(target, predictive_of(run, rest, far))
+
+        def fitted() -> list[dict[str, Any]]:
+            found = compactness(run, forms, rest, test, self.ranks, case.samples, desk.tell, elsewhere=far)
+            return [_row(row) for row in found.rows]
+
+        def judged(some: Iterator[Attempt]) -> list[dict[str, Any]]:
+            return [
+                {
+                    "family": one.family,
+                    "name": one.name,
+                    "bits": one.bits,
+                    **_scores(one, test.x, far, target, y),
+                }
+                for one in some
+            ]
+
+        families: dict[str, Iterator[Attempt]] = {
+            "networks in few bits": self._few_bits(attempts, np.asarray(train.x), desk),
+            "draws of few bits": self._rounded(attempts),
+            "ensembles": self._ensembles(run, ensemble),
+            "informed weights": attempts.informed(),
+            "cluster centres": attempts.centred(attempts.possible(self.counts)),
+            "chosen draws": attempts.chosen(attempts.possible(self.counts)),
+        }
+        rows = desk.step("Gaussians and stored draws", fitted)
+        for name, some in families.items():
+            rows = rows + desk.step(name, partial(judged, some))
+        held = desk.step("held-out draws", lambda: diversity(target, predictive_of(run, rest, far)))
         return {"rows": rows, "elsewhere": case.elsewhere, "held out": held}
+
+    def _few_bits(self, of: Attempts, x: np.ndarray, desk: Desk) -> Iterator[Attempt]:
+        """Networks that are rounded with compensation, and chosen by what they predict."""
+        counts = of.possible(self.counts)
+        found = few_bits(of.run, of.draws, x, PER_WEIGHT, max(counts), tell=desk.tell)
+        for k in counts:
+            some = found.first(k)
+            name = f"{k} network{'' if k == 1 else 's'} in few bits"
+            yield Attempt("few bits", name, some.bits, partial(predictive_of, of.run, some.draws))
 
     def _rounded(self, of: Attempts) -> Iterator[Attempt]:
         """Draws whose deviations from the mean have few levels."""
         mean, draws = mean_network(of.aligned), of.aligned
-        for k in (k for k in self.counts if k <= draws.chains * len(draws)):
+        for k in of.possible(self.counts):
             chosen = stored_draws(draws, k * of.size)
             for b in self.bits:
                 taken = FLOAT * (of.size + len(draws.shapes)) + k * b * of.size
@@ -205,6 +231,12 @@ def kept(found: Found) -> str:
         return ""
     shares = [f"{row['name']} have {row['MI out'] / whole:.0%}" for row in some]
     return f"Of the mutual information of held-out draws at {found['elsewhere']}, {listed(shares)}."
+
+
+def _row(row: Row) -> dict[str, Any]:
+    family = f"{row.family}, {row.form}" if row.form else row.family
+    scores = {column: row.scores[column] for column in SCORES}
+    return {"family": family, "name": row.name, "bits": row.bits, **scores}
 
 
 def _scores(one: Attempt, x: Any, far: Any, target: Predictive, y: np.ndarray) -> dict[str, float]:

@@ -208,18 +208,30 @@ class Frontier(Part):
 
 
 def bought(found: Found) -> str:
-    """Draws in few bits compared with stored draws, in a sentence."""
+    """The bits that draws in few bits and stored draws need to be equally close, and the closest of all.
+
+    They are compared at the closeness that the closest of both families reach.
+    """
     few = [row for row in found["rows"] if row["family"].startswith(("draws of", "few bits"))]
     stored = [row for row in found["rows"] if row["family"] in ("stored draws", "chosen draws")]
-    cheaper = [(row, whole) for whole in stored for row in few if _cheaper(row, whole)]
-    if not cheaper:
-        return "No draws in few bits are as close as stored draws that take more bits."
-    row, whole = min(cheaper, key=lambda pair: pair[0]["bits"] / pair[1]["bits"])
-    return (
-        f"Draws in few bits do better than stored draws: {row['name']} reach a total variation of "
-        f"{row['TV']:.3f} with {row['bits'] / 1e3:,.0f} kbit, and {whole['name']} reach {whole['TV']:.3f} "
-        f"with {whole['bits'] / 1e3:,.0f} kbit."
+    if not few or not stored:
+        return ""
+    reached = max(min(row["TV"] for row in some) for some in (few, stored))
+    small, large = (
+        min((row for row in some if row["TV"] <= reached), key=lambda row: row["bits"])
+        for some in (few, stored)
     )
+    told = (
+        f"At a total variation of {reached:.3f}, the closest that both reach, draws in few bits take "
+        f"{small['bits'] / large['bits']:.0%} of the bits of stored draws: {_sized(small)}, and "
+        f"{_sized(large)}."
+    )
+    best = min(few + stored, key=lambda row: row["TV"])
+    return told if best in (small, large) else f"{told} Closest of all are {_sized(best)}."
+
+
+def _sized(row: Any) -> str:
+    return f"{row['name']} ({row['TV']:.3f} with {row['bits'] / 1e3:,.0f} kbit)"
 
 
 def kept(found: Found) -> str:
@@ -274,11 +286,6 @@ def rounded(draws: Draws, mean: Any, bits: int) -> Draws:
         return (centre + level * width).astype(np.float32)
 
     return Draws.from_variables(jax.tree.map(one, draws.variables, mean))
-
-
-def _cheaper(row: Any, whole: Any) -> bool:
-    """Whether a form is at least as close as stored draws and takes fewer bits."""
-    return row["TV"] <= whole["TV"] and row["bits"] < whole["bits"]
 
 
 def _best(rows: Sequence[Any]) -> list[Any]:

@@ -143,7 +143,9 @@ class Frontier(Part):
         names = listed(list(dict.fromkeys(row["family"] for row in best)))
         gaussian = any(row["family"].startswith("Gaussian") for row in best)
         none = "" if gaussian else ", and no Gaussian"
-        told = f"On the frontier of total variation against bits are {names}{none}. {bought(found)}"
+        told = (
+            f"On the frontier of total variation against bits are the families {names}{none}. {bought(found)}"
+        )
         return f"{told} {kept(found)}".rstrip()
 
     def show(self, found: Found) -> list[Table | Figure]:
@@ -208,11 +210,11 @@ class Frontier(Part):
 
 
 def bought(found: Found) -> str:
-    """The bits that draws in few bits and stored draws need to be equally close, and the closest of all.
+    """The bits that networks in few bits and stored draws need to be equally close, and the closest of all.
 
     They are compared at the closeness that the closest of both families reach.
     """
-    few = [row for row in found["rows"] if row["family"].startswith(("draws of", "few bits"))]
+    few = [row for row in found["rows"] if row["family"] == "few bits"]
     stored = [row for row in found["rows"] if row["family"] in ("stored draws", "chosen draws")]
     if not few or not stored:
         return ""
@@ -222,8 +224,8 @@ def bought(found: Found) -> str:
         for some in (few, stored)
     )
     told = (
-        f"At a total variation of {reached:.3f}, the closest that both reach, draws in few bits take "
-        f"{small['bits'] / large['bits']:.0%} of the bits of stored draws: {_sized(small)}, and "
+        f"At a total variation of {reached:.3f}, the closest that both reach, networks in few bits "
+        f"take {small['bits'] / large['bits']:.0%} of the bits of stored draws: {_sized(small)}, and "
         f"{_sized(large)}."
     )
     best = min(few + stored, key=lambda row: row["TV"])

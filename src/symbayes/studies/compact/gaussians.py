@@ -22,6 +22,7 @@ from symbayes.studies.desk import Desk
 from symbayes.studies.part import Found, Part
 
 COLUMNS = {"agreement": ".1%", "TV": ".3f", "accuracy": ".1%", "of the mean": ".1%"}
+BESIDE = "The paper has one hidden layer."
 BEYOND = (
     "The published numbers are for MNIST, and for agreement with the same draws that were fitted. Joint "
     "alignment, removed scales, low rank, several chains and the control are not in the paper."
@@ -145,7 +146,8 @@ class Gaussians(Part):
                 ["posterior", *COLUMNS, *beside],
                 table,
                 f"A network of {self.of}, compared with {found['held_out']:,} HMC draws of chains that "
-                f"were not fitted; {found['fitted']:,} draws were fitted. {BEYOND}",
+                f"were not fitted; {found['fitted']:,} draws were fitted. "
+                + (BEYOND if self._published else BESIDE),
                 COLUMNS | beside,
                 notes={
                     "accuracy": "of the average over draws",

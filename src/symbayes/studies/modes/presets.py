@@ -103,8 +103,8 @@ def methods(epochs: int, chains: int, draws: int, batch: int) -> dict[str, Metho
     }
 
 
-PAPER = ("ensemble", "swag", "laplace, last layer", "laplace, kronecker", "vi", "sghmc")
-"""The methods of the paper whose draws are networks; the draws of dropout are masks."""
+PAPER = ("ensemble", "dropout", "swag", "laplace, last layer", "laplace, kronecker", "vi", "sghmc")
+"""The methods of the paper."""
 
 
 def some(names: tuple[str, ...], **sizes: int) -> dict[str, Method]:
@@ -151,7 +151,7 @@ _TINY = Settings(
 TINY = Sizes(
     settings=_TINY,
     methods=some(("ensemble", "swag"), epochs=6, chains=2, draws=2, batch=32),
-    compared=some(("ensemble", "swag"), epochs=6, chains=2, draws=4, batch=32),
+    compared=some(("ensemble", "dropout", "swag"), epochs=6, chains=2, draws=4, batch=32),
     fleet=DeepEnsemble(epochs=6, chains=8, batch=32),
     varied=some(("swag",), epochs=6, chains=2, draws=4, batch=32),
     factors=(1.0, 3.0),

@@ -23,7 +23,7 @@ from symbayes.studies.desk import Desk
 from symbayes.studies.elsewhere import elsewhere
 from symbayes.studies.modes.presets import Settings
 from symbayes.studies.modes.published import COLUMNS, published_table
-from symbayes.studies.modes.reference import FORMS, Reference
+from symbayes.studies.modes.reference import FORMS, Reference, different
 from symbayes.studies.part import Found, Part
 
 SCORES = ("accuracy", "ECE", "ACE", "Brier")
@@ -92,7 +92,7 @@ class Weights(Part):
             f"{modes} mode{'' if modes == 'one' else 's'}": {
                 name: rows[f"{name}|{modes}"]["canonical"]["mmd"]
                 for name in names
-                if f"{name}|{modes}" in rows
+                if _compared(rows, f"{name}|{modes}")
             }
             for modes in ("one", "many")
         }
@@ -126,6 +126,8 @@ class Weights(Part):
                 notes={
                     "p": "p-value of a test that permutes chains with networks, by the last draw of each "
                     "chain",
+                    "dropout": "its draws are masks over one network of each chain: the distance is that of "
+                    "the networks, so one mode has none",
                     "units, p": "lowest p-value over layers of the exact test that all units have the same "
                     "marginal distribution; methods that begin at the same networks are not independent",
                 },
@@ -151,9 +153,15 @@ def nearer(found: Found) -> str:
 
 
 def _pairs(found: Found) -> list[str]:
-    """Methods with one mode and with many."""
-    names = [name.removesuffix("|many") for name in found["rows"] if name.endswith("|many")]
-    return [name for name in names if f"{name}|one" in found["rows"]]
+    """Methods with a distance for one mode and for many."""
+    rows = found["rows"]
+    names = [name.removesuffix("|many") for name in rows if name.endswith("|many")]
+    return [name for name in names if _compared(rows, f"{name}|one")]
+
+
+def _compared(rows: Mapping[str, Any], name: str) -> bool:
+    """Whether the row is there and has a distance."""
+    return name in rows and "mmd" in rows[name]["raw"]
 
 
 def cuts(draws: Draws) -> dict[str, Draws]:
@@ -179,7 +187,7 @@ def _ten_columns(found: Found) -> Table:
     rows: list[Any] = [
         [
             *name.split("|"),
-            *(row[form]["mmd"] for form in FORMS),
+            *(row[form].get("mmd") for form in FORMS),
             *(row["scores"][column] for column in (*SCORES, *DETECTION, "MI in", "MI out")),
         ]
         for name, row in found["rows"].items()
@@ -194,7 +202,9 @@ def _ten_columns(found: Found) -> Table:
 
 
 def _units(run: Opened) -> dict[str, float]:
-    return {layer: test.p_value for layer, test in unit_tests(run.draws.select(), run.group).items()}
+    return {
+        layer: test.p_value for layer, test in unit_tests(different(run.draws.select()), run.group).items()
+    }
 
 
 def _named(row: str, found: Found) -> tuple[str, str]:

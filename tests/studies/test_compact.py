@@ -138,8 +138,8 @@ def test_bits_are_compared_at_the_closeness_that_both_families_reach() -> None:
     ]
     assert bought({"rows": rows}) == (
         "At a total variation of 0.024, the closest that both reach, networks in few bits take 8% of the "
-        "bits of stored draws: 20 networks (0.024 with 127 kbit), and 20 chosen draws (0.024 with 1,542 kbit). "
-        "Closest of all are 50 stored draws (0.019 with 3,856 kbit)."
+        "bits of stored draws: 20 networks (0.024 with 127 kbit), and 20 chosen draws (0.024 with 1,542 "
+        "kbit). Closest of all are 50 stored draws (0.019 with 3,856 kbit)."
     )
     rows[1]["TV"] = 0.018  # now those in few bits are the closest: 50 stored draws bound what both reach
     assert bought({"rows": rows}).endswith(

@@ -19,7 +19,7 @@ from symbayes.analyse.quality import halves
 from symbayes.draws.forward import Forward
 from symbayes.evaluate import Kernels
 from symbayes.studies.elsewhere import elsewhere
-from symbayes.studies.modes import Modes
+from symbayes.studies.modes import Modes, further
 from symbayes.studies.modes.correlation import correlation, spearman
 from symbayes.studies.modes.predictions import Predictions
 from symbayes.studies.modes.presets import SIZES
@@ -204,3 +204,35 @@ def test_disagreement_of_pairs(folder: Path) -> None:
     made["correlation"]["far"][0] = 0.8
     assert "no wider" in part.answer(made)
     assert "strongly" in part.answer(made)
+
+
+def test_further_posteriors_are_those_whose_files_are_there(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SYMBAYES_DATA", str(tmp_path))
+    own = list(Modes("gpu").parts())
+    files = ("cifar-100-binary/train.bin", "cifar-100-binary/test.bin", "svhn_test_10k.npz")
+    for file in files:
+        assert list(Modes("gpu").parts()) == own
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).touch()
+    assert list(Modes("gpu").parts()) == [*own, "cifar100.predictions", "cifar100.weights"]
+    for file in ("wnids.txt", "val/val_annotations.txt"):
+        (tmp_path / "tiny-imagenet-200" / file).parent.mkdir(parents=True)
+        (tmp_path / "tiny-imagenet-200" / file).touch()
+    assert "tiny-imagenet.weights" in Modes("gpu").parts()
+    assert list(Modes("quick").parts()) == own
+
+
+def test_further_posteriors_have_runs_of_their_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    tiny = SIZES["tiny"]
+    again = further.Further(replace(tiny.settings, name="again"), tiny.compared, tiny.fleet)
+    monkeypatch.setattr(further, "FURTHER", (again,))
+    page = Modes("gpu", tmp_path, only=("again",))()
+    assert sorted(each.name for each in (tmp_path / "runs").iterdir()) == ["again"]
+    runs = sorted(each.name for each in (tmp_path / "runs/again").iterdir())
+    assert runs == ["dropout", "ensemble", "fleet", "swag"], "both parts ask for the same runs"
+    numbers = json.loads((tmp_path / "results.json").read_text())
+    assert list(numbers["parts"]) == ["again.predictions", "again.weights"]
+    assert numbers["answer"].startswith("MLP on digits: With 2 modes instead of one, the loss falls for")
+    assert "What do many modes add to one? (MLP on digits)" in page.read_text()

@@ -46,19 +46,25 @@ class Weights(Part):
     settings: Settings
     methods: Mapping[str, Method]
     fleet: DeepEnsemble
+    runs: str = "weights/"
+    """The folder of the runs; empty where they are those of the predictions."""
+
+    @property
+    def of(self) -> str:
+        return self.settings.words
 
     def work(self, desk: Desk) -> Found:
         dataset = data.load(self.settings.data)
         posterior = self.settings.posterior(dataset)
-        fleet = desk.run("fleet", self.fleet, posterior, dataset)
-        reference = desk.once("canonical form of the fleet", lambda: Reference.of(fleet))
+        fleet = desk.run(self.settings.folder("fleet"), self.fleet, posterior, dataset)
+        reference = desk.once(f"canonical form of the fleet, {self.of}", lambda: Reference.of(fleet))
         second = halves(fleet.draws)[1]
         far, test = elsewhere(self.settings.elsewhere[0]), dataset.test
         rows: dict[str, dict[str, Any]] = {
             FLOOR: reference.apart(second) | {"chains": second.chains, "draws": 1, "units": _units(fleet)}
         }
         for name, method in self.methods.items():
-            run = desk.run(f"weights/{self.settings.folder(name)}", method, posterior, dataset)
+            run = desk.run(self.settings.folder(f"{self.runs}{name}"), method, posterior, dataset)
             for modes, draws in cuts(run.draws).items():
                 desk.tell(f"{name}, {modes}: {draws.chains} x {len(draws)} draws")
                 found = reference.apart(draws) | {"chains": draws.chains, "draws": len(draws)}

@@ -189,20 +189,21 @@ def _scores(run: Opened, draws: Draws, test: data.Examples, far: np.ndarray) -> 
 
 
 def _ten_columns(found: Found) -> Table:
-    forms = dict.fromkeys(COLUMNS, ".3f") | {"MMD": ".4f", "MMD NS": ".4f"}
+    forms = dict.fromkeys(COLUMNS, ".1f") | dict.fromkeys(("MMD", "MMD NS", "MI in", "MI out"), ".3f")
     rows: list[Any] = [
         [
             *name.split("|"),
             *(row[form].get("mmd") for form in FORMS),
-            *(row["scores"][column] for column in (*SCORES, *DETECTION, "MI in", "MI out")),
+            *(100 * row["scores"][column] for column in (*SCORES, *DETECTION)),
+            *(row["scores"][column] for column in ("MI in", "MI out")),
         ]
         for name, row in found["rows"].items()
         if name != FLOOR
     ]
     caption = (
         "The paper's ten columns, all from the same draws: distances raw and with symmetries removed (NS), "
-        f"scores on test data, detection of {found['elsewhere']}, and mutual information in nats in and out "
-        "of distribution."
+        f"scores on test data and detection of {found['elsewhere']} in per cent, and mutual information in "
+        "nats in and out of distribution."
     )
     return Table(["method", "modes", *COLUMNS], rows, caption, forms)
 

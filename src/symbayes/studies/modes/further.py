@@ -10,7 +10,7 @@ that of the whole last layer is a matrix of 51,300 rows for 100 classes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from symbayes import data
@@ -66,7 +66,7 @@ def _resnet(epochs: int, chains: int, fleet: int, laplace: bool, **settings: Any
             if laplace
             else {}
         ),
-        DeepEnsemble(**trained | {"chains": fleet}),
+        replace(DeepEnsemble(**trained), chains=fleet),
     )
 
 

@@ -189,7 +189,8 @@ def _scores(run: Opened, draws: Draws, test: data.Examples, far: np.ndarray) -> 
 
 
 def _ten_columns(found: Found) -> Table:
-    forms = dict.fromkeys(COLUMNS, ".1f") | dict.fromkeys(("MMD", "MMD NS", "MI in", "MI out"), ".3f")
+    forms: dict[str, str] = dict.fromkeys(COLUMNS, ".1f")
+    forms |= dict.fromkeys(("MMD", "MMD NS", "MI in", "MI out"), ".3f")
     rows: list[Any] = [
         [
             *name.split("|"),

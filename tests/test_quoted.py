@@ -6,7 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+import symbayes as sb
 from shown_code import ROOT
+from symbayes.studies.compact.published import TABLE
 
 METHODS = {
     "deep ensemble": "ensemble",
@@ -78,3 +82,79 @@ def test_readme_quotes_the_compact_posterior() -> None:
     for row in (few, many):
         assert f"{row['bits'] / 1000:,.0f} kbit" in text
         assert f"{row['scores']['TV']:.3f}" in text
+
+
+CIFAR = {
+    "one member": "member 1",
+    "ensemble of 3": "ensemble",
+    "SWAG, one member": "swag",
+    "Laplace of the last layer, one member": "laplace",
+    "MC dropout": "dropout",
+}
+
+
+def test_readme_s_table_of_cifar_is_that_of_the_result() -> None:
+    rows = result("cifar10_h200.json")["rows"]
+    shown = list(table(ROOT / "README.md", "method | accuracy | NLL, in nats | ECE | AUROC, SVHN"))
+    assert [method for method, *_ in shown] == list(CIFAR)
+    for method, *cells in shown:
+        row = rows[CIFAR[method]]
+        assert cells == [f"{row['accuracy']:.1%}", *(f"{row[n]:.3f}" for n in ("NLL", "ECE", "AUROC"))], (
+            method
+        )
+
+
+def test_how_to_s_table_of_cifar_is_that_of_the_result() -> None:
+    rows = result("cifar10_h200.json")["rows"]
+    shown = list(table(ROOT / "docs/how-to/train-image-networks.md", "method | accuracy"))
+    assert [method for method, *_ in shown] == list(CIFAR)
+    for method, *cells in shown:
+        row = rows[CIFAR[method]]
+        scores = [f"{row[name]:.3f}" for name in ("NLL", "Brier", "ECE", "AUROC")]
+        seconds = f"{row['seconds']:.0f}" if "seconds" in row else ""
+        assert cells == [f"{row['accuracy']:.1%}", *scores, f"{row['floats'] / 1e6:.1f} million", seconds]
+
+
+GAUSSIANS = {
+    "HMC, the other chain": "hmc: draws",
+    "Gaussian of HMC's draws": "hmc: Gaussian, raw",
+    "Gaussian of these, rebased": "hmc: Gaussian, rebased",
+    "Gaussian of rank 32": "hmc: Gaussian of rank 32, aligned jointly",
+    "ensemble of 5": "ensemble: draws",
+    "Gaussian of the ensemble": "ensemble: Gaussian, raw",
+    "Gaussian of the ensemble, rebased": "ensemble: Gaussian, rebased",
+    "Gaussian of the ensemble, aligned jointly": "ensemble: Gaussian, aligned jointly",
+    "variational inference": "vi",
+}
+WHOLE = {"100.0%": "100%", "0.000": "0"}
+"""Numbers that hold by definition have no digits behind the point."""
+
+
+def test_readme_s_table_of_gaussians_is_that_of_the_study() -> None:
+    rows = result("mnist_compact_h200.json")["parts"]["gaussians"]["found"]["rows"]
+    shown = list(table(ROOT / "README.md", "posterior | agreement with HMC"))
+    assert [posterior for posterior, *_ in shown] == list(GAUSSIANS)
+    for posterior, *cells in shown:
+        name = GAUSSIANS[posterior]
+        expected = []
+        for column, form in (("agreement", ".1%"), ("TV", ".3f")):
+            paper = f"{TABLE[name][column]:{form}}" if name in TABLE else ""
+            expected += [f"{rows[name][column]:{form}}", WHOLE.get(paper, paper)]
+        assert cells == expected, posterior
+
+
+def test_readme_quotes_the_barrier_of_the_study() -> None:
+    found = result("mnist_compact_h200.json")["parts"]["interpolation"]["found"]
+    naive, rebased = (
+        sb.evaluate.barrier(np.array(found["loss"][form][-1]), np.array(found["t"]))
+        for form in ("naive", "rebased")
+    )
+    text = " ".join((ROOT / "README.md").read_text().split())
+    assert f"the loss rises by {naive:.3f} nats, and by {rebased:.3f} once" in text
+
+
+def test_readme_quotes_the_picture() -> None:
+    (part,) = result("picture_h200.json")["parts"].values()
+    many, scaled, sorted_ = re.findall(r"in (\d+)(?: hexagons)? (?:as trained|once)", part["answer"])[:3]
+    text = " ".join((ROOT / "README.md").read_text().split())
+    assert f"Half of the networks lie in {many} hexagons, in {scaled} and in {sorted_}" in text

@@ -182,10 +182,16 @@ def test_a_verdict_claims_no_more_than_was_checked(verified_by, problem, verdict
     assert ("right" in found) == (not problem and verified_by != "nothing")
 
 
+NAMED_IN_FILES = ("tiny-imagenet",)
+"""Datasets whose classes are named in their own files."""
+
+
 def test_the_catalogue_is_consistent():
     for name, entry in CATALOGUE.items():
         assert entry.info.name == name
-        assert len(entry.info.class_names) == len(set(entry.info.class_names)) == (entry.info.classes or 0)
+        names = entry.info.class_names
+        told = 0 if name in NAMED_IN_FILES else entry.info.classes or 0
+        assert len(names) == len(set(names)) == told
         for source in entry.sources:
             names = {file.name for file in source.files}
             for remote in source.remotes:

@@ -6,17 +6,21 @@ import json
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
 import symbayes as sb
 from symbayes import trees
-from symbayes.analyse.predictions import predictive_of
+from symbayes.analyse import prior_draws
+from symbayes.analyse.barriers import line_between
+from symbayes.analyse.predictions import predictive_of, scores_of_each
+from symbayes.distributions import Gaussian
 from symbayes.draws import Draws
 from symbayes.studies.compact import Compact
 from symbayes.studies.compact.attempts import Attempts, means, shares
-from symbayes.studies.compact.frontier import REACH, _best, rounded, weighted
-from symbayes.studies.compact.gaussians import RAW, REBASED
+from symbayes.studies.compact.frontier import REACH, _best, bought, rounded, weighted
+from symbayes.studies.compact.gaussians import CONTROL, RAW, REBASED
 from symbayes.studies.elsewhere import elsewhere
 
 PARTS: dict[str, Any] = dict(Compact("tiny").parts())
@@ -35,6 +39,29 @@ def test_tiny_study_asks_and_answers_everything(done: tuple[Path, dict[str, Any]
     for name, part in numbers["parts"].items():
         assert part["answer"] in text.replace("&#39;", "'"), name
     assert "agreement, paper" in text
+
+
+def test_control_is_noise_of_the_prior(done: tuple[Path, dict[str, Any]]) -> None:
+    rows = done[1]["parts"]["gaussians"]["found"]["rows"]
+    run = sb.open(done[0].parent / "runs/tiny/hmc")
+    noise = prior_draws(run, run.draws.select(chains=[0])).select()
+    test = PARTS["gaussians"].case.dataset().test
+    mean = predictive_of(run, Gaussian.fit(noise).mean, test.x).mean
+    assert rows[CONTROL[0]]["of the mean"] == pytest.approx(sb.evaluate.accuracy(mean, test.y))
+    assert rows[CONTROL[0]]["TV"] != rows[CONTROL[1]]["TV"], "alignment moves noise too"
+
+
+def test_barriers_are_rebased_as_gaussians_are(done: tuple[Path, dict[str, Any]]) -> None:
+    found = done[1]["parts"]["interpolation"]["found"]
+    case = PARTS["interpolation"].case
+    run, test = sb.open(done[0].parent / "runs/tiny/training"), case.dataset().test
+    x = np.asarray(case.dataset().train.x)[: case.inputs]
+    first, second = (trees.index(run.draws.variables, (chain, -1)) for chain in (0, 1))
+    by = sb.symmetry.Activations(run.network.apply, x, scale=None)
+    one = jax.tree.map(lambda leaf: np.asarray(leaf)[None], second)
+    moved = trees.index(sb.symmetry.align(one, run.group, to=first, by=by).draws, 0)
+    losses = scores_of_each(run, line_between(first, moved, np.array(found["t"])), test)["loss"]
+    np.testing.assert_allclose(found["loss"]["rebased"][-1], losses, rtol=1e-5)
 
 
 def test_training_from_a_start_that_is_not_moved_gives_no_transpositions(
@@ -74,19 +101,18 @@ def test_frontier_is_what_nothing_beats_at_its_size() -> None:
     rows = [
         {"name": name, "family": family, "bits": bits, "TV": tv}
         for name, family, bits, tv in (
-            ("a", "stored draws", 10, 0.5),
-            ("b", "stored draws", 20, 0.3),
-            ("c", "Gaussian, aligned", 20, 0.4),
-            ("d", "draws of 4 bits", 15, 0.3),
-            ("e", "draws of 4 bits", 30, 0.1),
-            ("all", "ceiling", 1, 0.0),
-            ("far", "Gaussian, raw", 1, 0.8),
+            ("a", "stored draws", 10_000, 0.5),
+            ("b", "stored draws", 20_000, 0.3),
+            ("c", "Gaussian, aligned", 20_000, 0.4),
+            ("d", "draws of 4 bits", 15_000, 0.3),
+            ("e", "draws of 4 bits", 30_000, 0.1),
+            ("all", "ceiling", 1_000, 0.0),
+            ("far", "Gaussian, raw", 1_000, 0.8),
         )
     ]
     assert [row["name"] for row in _best(rows)] == ["a", "d", "b", "e"]
     answer = PARTS["frontier"].answer({"rows": rows})
-    assert "are stored draws and draws of 4 bits, and no Gaussian." in answer
-    assert "d reach a total variation of 0.300 with 0 kbit, and b reach 0.300" in answer
+    assert "are the families stored draws and draws of 4 bits, and no Gaussian." in answer
     assert "mutual information" not in answer
     for row, value in zip(rows, (0.0, 0.2, 2.0, 0.1, 0.3, 0.4, 2.0), strict=True):
         row["MI out"] = value
@@ -95,8 +121,32 @@ def test_frontier_is_what_nothing_beats_at_its_size() -> None:
     rows[2]["TV"] = 0.05
     rows[3]["TV"] = rows[4]["TV"] = 0.9
     answer = PARTS["frontier"].answer({"rows": rows})
-    assert "are stored draws and Gaussian, aligned." in answer
-    assert "No draws in few bits are as close" in answer
+    assert "are the families stored draws and Gaussian, aligned." in answer
+
+
+def test_bits_are_compared_at_the_closeness_that_both_families_reach() -> None:
+    rows = [
+        {"name": name, "family": family, "bits": bits, "TV": tv}
+        for name, family, bits, tv in (
+            ("1 network", "few bits", 10_000, 0.075),
+            ("20 networks", "few bits", 127_000, 0.024),
+            ("20 draws of 6 bits", "draws of 6 bits", 366_000, 0.023),
+            ("1 chosen draw", "chosen draws", 77_000, 0.079),
+            ("20 chosen draws", "chosen draws", 1_542_000, 0.024),
+            ("50 stored draws", "stored draws", 3_856_000, 0.019),
+        )
+    ]
+    assert bought({"rows": rows}) == (
+        "At a total variation of 0.024, the closest that both reach, networks in few bits take 8% of the "
+        "bits of stored draws: 20 networks (0.024 with 127 kbit), and 20 chosen draws (0.024 with 1,542 "
+        "kbit). Closest of all are 50 stored draws (0.019 with 3,856 kbit)."
+    )
+    rows[1]["TV"] = 0.018  # now those in few bits are the closest: 50 stored draws bound what both reach
+    assert bought({"rows": rows}).endswith(
+        "take 3% of the bits of stored draws: 20 networks (0.018 with 127 kbit), and 50 stored draws (0.019 "
+        "with 3,856 kbit)."
+    )
+    assert bought({"rows": rows[:2]}) == ""
 
 
 def test_answers_on_gaussians_follow_the_numbers() -> None:
@@ -104,9 +154,12 @@ def test_answers_on_gaussians_follow_the_numbers() -> None:
         "hmc: draws": {"agreement": 0.99, "TV": 0.01},
         RAW: {"agreement": 0.1, "TV": 0.8},
         REBASED: {"agreement": 0.9, "TV": 0.3},
+        CONTROL[0]: {"agreement": 0.09},
+        CONTROL[1]: {"agreement": 0.11},
     }
     answer = PARTS["gaussians"].answer({"rows": rows})
     assert "Rebasing lifts the agreement of a Gaussian with held-out HMC draws from 10.0% to 90.0%" in answer
+    assert "and that of a Gaussian of pure noise from 9.0% to 11.0%." in answer
     assert "One Gaussian is not enough: the best (Gaussian, rebased) agrees on 90.0%" in answer
     assert "closes 90% of the gap" in Compact("tiny").answer({"gaussians": {"rows": rows}})
     rows[REBASED]["agreement"] = 0.05
@@ -127,6 +180,9 @@ def test_answers_on_sigmas_and_barriers_follow_the_numbers() -> None:
     answer = PARTS["sigmas"].answer({"median": median, "pruned": pruned})
     assert "by 20.0%, more than that of pure noise (5.0%)" in answer
     assert "with the 50% of its weights" in answer
+    pruned["mean, by sigma"]["accuracy"][1] = 0.7
+    answer = PARTS["sigmas"].answer({"median": median, "pruned": pruned})
+    assert answer.endswith("and of 70.0% when only the 50% of its weights of lowest sigma are left.")
     found: dict[str, Any] = {
         "epochs": [1, 9],
         "t": [0, 0.5, 1],

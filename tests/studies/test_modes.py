@@ -13,12 +13,13 @@ import scipy.stats
 
 import symbayes as sb
 from symbayes import trees
+from symbayes.analyse.bounds import evenly
 from symbayes.analyse.predictions import predictive_of
 from symbayes.analyse.quality import halves
 from symbayes.draws.forward import Forward
 from symbayes.evaluate import Kernels
 from symbayes.studies.elsewhere import elsewhere
-from symbayes.studies.modes import Modes
+from symbayes.studies.modes import Modes, further
 from symbayes.studies.modes.correlation import correlation, spearman
 from symbayes.studies.modes.predictions import Predictions
 from symbayes.studies.modes.presets import SIZES
@@ -85,8 +86,13 @@ def test_answer_follows_the_numbers() -> None:
 def test_weights_are_compared_with_independent_networks(folder: Path) -> None:
     found = json.loads((folder / "results.json").read_text())["parts"]["weights"]["found"]
     rows = found["rows"]
-    assert list(rows) == [FLOOR, "ensemble|many", "swag|one", "swag|many"], "one network is too few"
-    assert [(rows[name]["chains"], rows[name]["draws"]) for name in rows] == [(4, 1), (2, 1), (1, 4), (2, 2)]
+    assert list(rows) == [
+        FLOOR,
+        "ensemble|many",
+        *(f"{n}|{m}" for n in ("dropout", "swag") for m in ("one", "many")),
+    ]
+    sizes = [(rows[name]["chains"], rows[name]["draws"]) for name in rows]
+    assert sizes == [(4, 1), (2, 1), (1, 4), (2, 2), (1, 4), (2, 2)]
     fleet, swag = sb.open(folder / "runs/fleet"), sb.open(folder / "runs/weights/swag")
     first, second = halves(fleet.draws)
     few = swag.draws.select(draws=[0, 3])
@@ -114,6 +120,22 @@ def test_weights_count_whatever_predicts_with_them(folder: Path) -> None:
         np.testing.assert_array_equal(in_form(other, run.group, form), in_form(draws, run.group, form))
 
 
+def test_weights_of_dropout_are_its_networks(folder: Path) -> None:
+    rows = json.loads((folder / "results.json").read_text())["parts"]["weights"]["found"]["rows"]
+    assert rows["dropout|one"]["raw"] == rows["dropout|one"]["canonical"] == {}, "one network is too few"
+    fleet, dropout = sb.open(folder / "runs/fleet"), sb.open(folder / "runs/weights/dropout")
+    first = np.asarray(trees.ravel(halves(fleet.draws)[0].variables["params"], 2)).reshape(4, -1)
+    each = np.asarray(trees.ravel(dropout.draws.variables["params"], 2))
+    assert np.array_equal(each[:, 0], each[:, -1]), "all draws of a chain have the weights of one network"
+    kernels = Kernels.of(sb.evaluate.distances(first))
+    expected = sb.evaluate.mmd(each[:, 0], first[evenly(4, 2)], kernels)
+    assert rows["dropout|many"]["raw"]["mmd"] == pytest.approx(expected, rel=1e-4)
+    here = dropout.predict(sb.data.load(SIZES["tiny"].settings.data).test.x).every[0]
+    one = rows["dropout|one"]["scores"]
+    assert one["MI in"] == pytest.approx(sb.evaluate.mutual_information(here).mean(), rel=1e-4)
+    assert one["MI in"] > 0, "scores are of the masks"
+
+
 def test_answer_about_weights_follows_the_numbers() -> None:
     def row(raw: float, canonical: float, **units: float) -> dict[str, Any]:
         return {"raw": {"mmd": raw}, "canonical": {"mmd": canonical}, "units": units}
@@ -126,6 +148,8 @@ def test_answer_about_weights_follows_the_numbers() -> None:
     assert "and 1 with symmetries removed" in told
     assert "increases the distance of 1 of the 2" in told
     assert "rejected at 0.05 in 1 of 4 layers of all methods, where 0.2 are expected by chance" in told
+    rows |= {"dropout|one": {"raw": {}, "canonical": {}}, "dropout|many": row(1, 1)}
+    assert "2 of 2 methods" in part.answer({"rows": rows, "fleet": 8})
     assert part.answer({"rows": {"swa|many": row(1, 1)}, "fleet": 8}).startswith("No method has enough draws")
 
 
@@ -180,3 +204,35 @@ def test_disagreement_of_pairs(folder: Path) -> None:
     made["correlation"]["far"][0] = 0.8
     assert "no wider" in part.answer(made)
     assert "strongly" in part.answer(made)
+
+
+def test_further_posteriors_are_those_whose_files_are_there(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SYMBAYES_DATA", str(tmp_path))
+    own = list(Modes("gpu").parts())
+    files = ("cifar-100-binary/train.bin", "cifar-100-binary/test.bin", "svhn_test_10k.npz")
+    for file in files:
+        assert list(Modes("gpu").parts()) == own
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).touch()
+    assert list(Modes("gpu").parts()) == [*own, "cifar100.predictions", "cifar100.weights"]
+    for file in ("wnids.txt", "val/val_annotations.txt"):
+        (tmp_path / "tiny-imagenet-200" / file).parent.mkdir(parents=True)
+        (tmp_path / "tiny-imagenet-200" / file).touch()
+    assert "tiny-imagenet.weights" in Modes("gpu").parts()
+    assert list(Modes("quick").parts()) == own
+
+
+def test_further_posteriors_have_runs_of_their_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    tiny = SIZES["tiny"]
+    again = further.Further(replace(tiny.settings, name="again"), tiny.compared, tiny.fleet)
+    monkeypatch.setattr(further, "FURTHER", (again,))
+    page = Modes("gpu", tmp_path, only=("again",))()
+    assert sorted(each.name for each in (tmp_path / "runs").iterdir()) == ["again"]
+    runs = sorted(each.name for each in (tmp_path / "runs/again").iterdir())
+    assert runs == ["dropout", "ensemble", "fleet", "swag"], "both parts ask for the same runs"
+    numbers = json.loads((tmp_path / "results.json").read_text())
+    assert list(numbers["parts"]) == ["again.predictions", "again.weights"]
+    assert numbers["answer"].startswith("MLP on digits: With 2 modes instead of one, the loss falls for")
+    assert "What do many modes add to one? (MLP on digits)" in page.read_text()

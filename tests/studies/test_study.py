@@ -7,8 +7,9 @@ import xml.etree.ElementTree as ET
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import jax
 import numpy as np
 import pytest
 
@@ -126,13 +127,48 @@ def test_a_study_that_is_stopped_keeps_its_parts(study: Squares, error: BaseExce
     assert CALLS == ["2", "3"]
     assert stored.path_of(study.folder, "number.2").exists()
     assert not stored.path_of(study.folder, "number.3").exists()
-    before = stored.seconds_before(study.folder, "number.3")
-    stored.spent(study.folder, "number.3", before + 100)
+    unfinished = study.folder / "parts/number.3.unfinished"
+    spent = json.loads(unfinished.read_text())
+    unfinished.write_text(json.dumps(spent | {"seconds": spent["seconds"] + 100}))
     study()
     assert CALLS == ["2", "3", "3"]
     numbers = json.loads((study.folder / "results.json").read_text())
     assert numbers["parts"]["number.3"]["seconds"] >= 100, "the time before it was stopped counts"
-    assert stored.seconds_before(study.folder, "number.3") == 0
+    assert not unfinished.exists()
+
+
+def test_finished_steps_of_a_part_are_not_repeated(study: Squares, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+
+    def work(self: Square, desk: Desk) -> Found:
+        def step(name: str) -> dict[str, Any]:
+            made.append(f"{self.name} {name}")
+            return {"value": np.float32(self.number)}
+
+        first = desk.step("first", lambda: step("first"))
+        kept = json.loads((desk.folder / f"parts/number.{self.name}.unfinished").read_text())
+        assert kept["steps"]["first"] == first, "at once, since a study may be killed"
+        if BROKEN:
+            raise BROKEN.pop()
+        return {"square": first["value"] * desk.step("second", lambda: step("second"))["value"]}
+
+    monkeypatch.setattr(Square, "work", work)
+    BROKEN.append(KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        study()
+    study()
+    assert made == ["2 first", "2 second", "3 first", "3 second"]
+    found = json.loads((study.folder / "results.json").read_text())["parts"]
+    assert [part["found"] for part in found.values()] == [{"square": 4.0}, {"square": 9.0}]
+    # Steps of other settings, and of a file that cannot be read, are made again.
+    other = replace(study, numbers=(4.0,))
+    for content in ('{"sha256": "of other settings", "steps": {"first": {"value": 7}}, "seconds": 1}', "{"):
+        for path in (study.folder / "parts").glob("number.4.*"):
+            path.unlink()
+        (study.folder / "parts/number.4.unfinished").write_text(content)
+        made.clear()
+        other()
+        assert made == ["4 first", "4 second"]
 
 
 def test_only_some_parts(study: Squares) -> None:
@@ -196,6 +232,43 @@ def test_what_parts_share_is_made_once_in_a_study(tmp_path: Path) -> None:
     other = Desk(tmp_path, tell=told.append, made=desk.made)
     assert [desk.once("aligned", make), other.once("aligned", make), other.once("raw", make)] == [1, 1, 2]
     assert told == ["aligned", "raw"]
+
+
+def test_what_alignment_found_is_read_back(
+    tiny: sb.Posterior, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    method = sb.HMC(step_size=0.01, trajectory=0.02, burn_in=1, draws=4, chains=2)
+    run = Desk(tmp_path).run("hmc", method, tiny)
+    draws, other = run.draws.select(), run.draws.select([0])
+
+    def aligned(of: Any = draws, scale: str | None = None) -> Any:
+        desk = Desk(tmp_path, tell=told.append)  # as in another process: nothing is in memory
+        return desk.aligned("digits: aligning draws", of, run.group, sb.symmetry.Weights(scale)).variables
+
+    def same(found: Any, expected: Any) -> bool:
+        return all(map(np.array_equal, *map(jax.tree.leaves, (found, expected))))
+
+    first = aligned()
+    assert not same(first, draws.variables)
+    assert same(first, sb.symmetry.align(draws, run.group, by=sb.symmetry.Weights(None)).draws.variables)
+    calls: list[int] = []
+    align = sb.symmetry.align
+    monkeypatch.setattr(sb.symmetry, "align", lambda *a, **k: calls.append(1) or align(*a, **k))
+    assert same(aligned(), first)
+    assert (calls, told[-1]) == ([], "digits: aligning draws: read back")
+    (path,) = (tmp_path / "aligned").iterdir()
+    content = path.read_bytes()
+    for damaged in (content[:-1] + bytes([content[-1] ^ 1]), content[:-20], b""):
+        path.write_bytes(damaged)
+        assert same(aligned(), first)
+        assert told[-1] == f"digits: aligning draws: {path} is damaged, so it is computed again"
+    assert len(calls) == 3
+    assert path.read_bytes() == content
+    for changed in ({"of": other}, {"of": other, "scale": "minimal-mass"}):
+        aligned(**changed)
+        assert told[-1].endswith("was computed from other draws or settings, so it is computed again")
+    assert len(calls) == 5
 
 
 def test_studies_have_commands(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,6 +8,7 @@ from symbayes.data.digits import read_digits, read_halves
 from symbayes.data.images import read_cifar10, read_cifar100, read_idx_images, read_svhn, read_test_only
 from symbayes.data.imdb import read_imdb
 from symbayes.data.source import DataFile, Entry, Info, Remote, Source
+from symbayes.data.tiny_imagenet import ANNOTATIONS, NAMES, read_tiny_imagenet
 from symbayes.data.uci import read_packed, read_text
 
 DIGIT_NAMES = tuple("0123456789")
@@ -164,6 +165,12 @@ CIFAR100 = Entry(
     ),
 )
 
+TINY_IMAGENET = Entry(
+    # The classes are named in its own files.
+    Info("tiny-imagenet", "64x64 colour images of 200 kinds of objects and animals", 200),
+    (Source(read_tiny_imagenet, (DataFile(NAMES), DataFile(ANNOTATIONS)), ("tiny-imagenet-200",)),),
+)
+
 SVHN = Entry(
     Info("svhn", "32x32 colour images of house-number digits", 10, DIGIT_NAMES),
     (
@@ -275,7 +282,18 @@ def _uci(name: str, published: str, rows: int, inputs: int, splits: int) -> Entr
 CATALOGUE: dict[str, Entry] = {
     entry.info.name: entry
     for entry in (
-        *(DIGITS, DIGITS_HALVES, MNIST, FASHION_MNIST, CIFAR10, CIFAR100, SVHN, NOTMNIST, IMDB),
+        *(
+            DIGITS,
+            DIGITS_HALVES,
+            MNIST,
+            FASHION_MNIST,
+            CIFAR10,
+            CIFAR100,
+            TINY_IMAGENET,
+            SVHN,
+            NOTMNIST,
+            IMDB,
+        ),
         *(_uci(*row) for row in UCI_ROWS),
     )
 }

@@ -1,8 +1,10 @@
 """The results of the parts of a study, each in a file of its own.
 
-    parts/NAME.json   settings and their checksum, the result, the date, the hardware and the time it took
+    parts/NAME.json        settings and their checksum, the result, date, hardware and time
+    parts/NAME.unfinished  the finished steps of a part that is not done, and the time spent on it
 
-A file is written as a whole as soon as its part is done, so a study that is stopped keeps its results.
+A file is written as a whole as soon as its part or step is done, so a study that is stopped keeps its
+results.
 """
 
 from __future__ import annotations
@@ -81,31 +83,46 @@ def path_of(folder: Path, name: str) -> Path:
     return folder / FOLDER / f"{name}.json"
 
 
-def seconds_before(folder: Path, name: str) -> float:
-    """The seconds already spent on a part that was stopped."""
-    path = _spent(folder, name)
-    try:
-        return float(json.loads(path.read_text())["seconds"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return 0.0
+class Unfinished:
+    """The finished steps of a part, by name, and the seconds spent on it; empty where it has not begun.
+
+    Steps of other settings are not taken, nor are those of a damaged file.
+    """
+
+    def __init__(self, folder: Path, name: str, settings: dict[str, Any]) -> None:
+        self.path, self.sha256 = _unfinished(folder, name), checksum(settings)
+        self.steps: dict[str, Any] = {}
+        self._before, self._begin = 0.0, time.monotonic()
+        try:
+            stored = json.loads(self.path.read_text())
+            if stored["sha256"] == self.sha256:
+                self.steps, self._before = dict(stored["steps"]), float(stored["seconds"])
+        except (OSError, ValueError, KeyError, TypeError):
+            pass
+
+    @property
+    def seconds(self) -> float:
+        return self._before + time.monotonic() - self._begin
+
+    def add(self, name: str, found: Any) -> None:
+        """Store a step.  Its numbers go through JSON, so that it is the same when it is read back."""
+        self.steps[name] = json.loads(json_text(found))
+        self.write()
+
+    def write(self) -> None:
+        files.make_folders(self.path.parent)
+        files.write_json(self.path, {"sha256": self.sha256, "seconds": self.seconds, "steps": self.steps})
 
 
-def spent(folder: Path, name: str, seconds: float) -> None:
-    """Store the seconds spent on a part that is being stopped."""
-    path = _spent(folder, name)
-    files.make_folders(path.parent)
-    files.write_json(path, {"seconds": seconds})
-
-
-def _spent(folder: Path, name: str) -> Path:
-    return folder / FOLDER / f"{name}.spent"
+def _unfinished(folder: Path, name: str) -> Path:
+    return folder / FOLDER / f"{name}.unfinished"
 
 
 def write(folder: Path, name: str, result: Result) -> None:
     path = path_of(folder, name)
     files.make_folders(path.parent)
     files.write_bytes(path, json_text(result.record()).encode())
-    _spent(folder, name).unlink(missing_ok=True)
+    _unfinished(folder, name).unlink(missing_ok=True)
 
 
 def read(folder: Path, name: str, settings: dict[str, Any]) -> Result | None:

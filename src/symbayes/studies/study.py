@@ -7,13 +7,13 @@ stopped continues where it was.  At the end its folder holds
     index.html     the page: the questions, the answers computed from the numbers, and the published answers
     results.json   all numbers, with the command, versions, hardware and time of every part
     figures/       every figure of the page as SVG and as PDF
-    parts/, runs/  the results of the parts, and the runs they were computed from
+    parts/         the results of the parts
+    runs/, aligned/  what they were computed from: runs, and the elements that align their draws
 """
 
 from __future__ import annotations
 
 import shlex
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -113,15 +113,15 @@ class Study(ABC):
         def tell(words: str) -> None:
             console.print(f"  {words}", markup=False, soft_wrap=True)
 
-        desk = Desk(self.folder, self.seed, tell, made=made)
-        before, begin = stored.seconds_before(self.folder, name), time.monotonic()
+        settings = stored.settings_of(part, self.seed)
+        unfinished = stored.Unfinished(self.folder, name, settings)
+        desk = Desk(self.folder, self.seed, tell, made=made, unfinished=unfinished)
         try:
             found = part.work(desk)
         except BaseException:
-            stored.spent(self.folder, name, before + time.monotonic() - begin)
+            unfinished.write()
             raise
-        seconds = before + time.monotonic() - begin
-        result = Result.of(stored.settings_of(part, self.seed), found, seconds, desk.warned)
+        result = Result.of(settings, found, unfinished.seconds, desk.warned)
         stored.write(self.folder, name, result)
         return result
 

@@ -65,11 +65,9 @@ class Attempts:
     def size(self) -> int:
         return sum(int(np.prod(shape)) for shape in self.draws.shapes.values())
 
-    def every(self, counts: Sequence[int]) -> Iterator[Attempt]:
-        counts = [k for k in counts if k <= self.draws.chains * len(self.draws)]
-        yield from self.informed()
-        yield from self.centred(counts)
-        yield from self.chosen(counts)
+    def possible(self, counts: Sequence[int]) -> list[int]:
+        """Those of some numbers of networks that there are draws for."""
+        return [k for k in counts if k <= self.draws.chains * len(self.draws)]
 
     def informed(self) -> Iterator[Attempt]:
         whole = Gaussian.fit(self.aligned)

@@ -91,24 +91,20 @@ class Case:
         places = np.unique(np.linspace(0, len(draws) - 1, min(each, len(draws))).round().astype(int))
         return draws.select(draws=places)
 
-    def rebased(self, desk: Desk, run: Opened, draws: Draws, what: str) -> Draws:
-        """As in the paper: activations matched to those of the first draw, without rescaling."""
-        x = np.asarray(self.dataset().train.x)[: self.inputs]
-        to = trees.index(draws.select([0], [0]).variables, (0, 0))
-        by = symmetry.Activations(run.network.apply, x, scale=None)
-        return desk.once(
-            f"{self.name}: rebasing {what}", lambda: _moved(symmetry.align(draws, run.group, to=to, by=by))
+    def matched(self, run: Opened) -> symmetry.Activations:
+        """As in the paper: units are matched by their activations, and nothing is rescaled."""
+        return symmetry.Activations(
+            run.network.apply, np.asarray(self.dataset().train.x)[: self.inputs], scale=None
         )
+
+    def rebased(self, desk: Desk, run: Opened, draws: Draws, what: str) -> Draws:
+        """As in the paper: activations matched to those of the first draw."""
+        to = trees.index(draws.select([0], [0]).variables, (0, 0))
+        return desk.aligned(f"{self.name}: rebasing {what}", draws, run.group, self.matched(run), to)
 
     def joint(self, desk: Desk, run: Opened, draws: Draws, what: str, scale: str | None = None) -> Draws:
         """All draws aligned to one another by their weights; with a scale, scales are removed too."""
         removed = ", scales removed" if scale else ""
-        return desk.once(
-            f"{self.name}: aligning {what}{removed}",
-            lambda: _moved(symmetry.align(draws, run.group, by=symmetry.Weights(scale))),
+        return desk.aligned(
+            f"{self.name}: aligning {what}{removed}", draws, run.group, symmetry.Weights(scale)
         )
-
-
-def _moved(alignment: symmetry.Alignment) -> Draws:
-    assert isinstance(alignment.draws, Draws)
-    return alignment.draws

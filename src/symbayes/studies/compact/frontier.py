@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from typing import Any, ClassVar
 
 import jax
@@ -20,8 +19,9 @@ import numpy as np
 from symbayes import evaluate
 from symbayes.analyse import compactness
 from symbayes.analyse.bounds import evenly
-from symbayes.analyse.compactness import diversity
+from symbayes.analyse.compactness import Row, diversity
 from symbayes.analyse.compare import measure
+from symbayes.analyse.few_bits import few_bits
 from symbayes.analyse.predictions import predictive_of
 from symbayes.distributions import mean_network, stored_draws
 from symbayes.draws import Draws
@@ -69,33 +69,59 @@ class Frontier(Part):
         far = elsewhere(case.elsewhere)
         fit, rest = case.halves(run)
         forms = {"raw": fit, "aligned": case.joint(desk, run, fit, "draws")}
-        few: Any = {"bits": PER_WEIGHT, "networks": max(self.counts), "train": train, "elsewhere": far}
-        found = compactness(run, forms, rest, test, self.ranks, case.samples, desk.tell, **few)
-        rows = [
-            {
-                "family": f"{row.family}, {row.form}" if row.form else row.family,
-                "name": row.name,
-                "bits": row.bits,
-                **{column: row.scores[column] for column in SCORES},
-            }
-            for row in found.rows
-        ]
         target, y = predictive_of(run, rest, test.x), np.asarray(test.y)
-        inputs = np.asarray(train.x)[evenly(len(train), INPUTS)]
-        attempts = Attempts(run, fit, forms["aligned"], inputs, case.scale, case.samples)
+        attempts = Attempts(
+            run,
+            fit,
+            forms["aligned"],
+            np.asarray(train.x)[evenly(len(train), INPUTS)],
+            case.scale,
+            case.samples,
+        )
         ensemble = case.drawn(desk, "ensemble", case.ensemble).draws
-        families = self._rounded(attempts), self._ensembles(run, ensemble), attempts.every(self.counts)
-        for one in chain(*families):
-            desk.tell(one.name)
-            scores = _scores(one, test.x, far, target, y)
-            rows.append({"family": one.family, "name": one.name, "bits": one.bits, **scores})
-        held = diversity(target, predictive_of(run, rest, far))
+
+        def fitted() -> list[dict[str, Any]]:
+            found = compactness(run, forms, rest, test, self.ranks, case.samples, desk.tell, elsewhere=far)
+            return [_row(row) for row in found.rows]
+
+        def judged(some: Iterator[Attempt]) -> list[dict[str, Any]]:
+            return [
+                {
+                    "family": one.family,
+                    "name": one.name,
+                    "bits": one.bits,
+                    **_scores(one, test.x, far, target, y),
+                }
+                for one in some
+            ]
+
+        families: dict[str, Iterator[Attempt]] = {
+            "networks in few bits": self._few_bits(attempts, np.asarray(train.x), desk),
+            "draws of few bits": self._rounded(attempts),
+            "ensembles": self._ensembles(run, ensemble),
+            "informed weights": attempts.informed(),
+            "cluster centres": attempts.centred(attempts.possible(self.counts)),
+            "chosen draws": attempts.chosen(attempts.possible(self.counts)),
+        }
+        rows = desk.step("Gaussians and stored draws", fitted)
+        for name, some in families.items():
+            rows = rows + desk.step(name, partial(judged, some))
+        held = desk.step("held-out draws", lambda: diversity(target, predictive_of(run, rest, far)))
         return {"rows": rows, "elsewhere": case.elsewhere, "held out": held}
+
+    def _few_bits(self, of: Attempts, x: np.ndarray, desk: Desk) -> Iterator[Attempt]:
+        """Networks that are rounded with compensation, and chosen by what they predict."""
+        counts = of.possible(self.counts)
+        found = few_bits(of.run, of.draws, x, PER_WEIGHT, max(counts), tell=desk.tell)
+        for k in counts:
+            some = found.first(k)
+            name = f"{k} network{'' if k == 1 else 's'} in few bits"
+            yield Attempt("few bits", name, some.bits, partial(predictive_of, of.run, some.draws))
 
     def _rounded(self, of: Attempts) -> Iterator[Attempt]:
         """Draws whose deviations from the mean have few levels."""
         mean, draws = mean_network(of.aligned), of.aligned
-        for k in (k for k in self.counts if k <= draws.chains * len(draws)):
+        for k in of.possible(self.counts):
             chosen = stored_draws(draws, k * of.size)
             for b in self.bits:
                 taken = FLOAT * (of.size + len(draws.shapes)) + k * b * of.size
@@ -117,7 +143,9 @@ class Frontier(Part):
         names = listed(list(dict.fromkeys(row["family"] for row in best)))
         gaussian = any(row["family"].startswith("Gaussian") for row in best)
         none = "" if gaussian else ", and no Gaussian"
-        told = f"On the frontier of total variation against bits are {names}{none}. {bought(found)}"
+        told = (
+            f"On the frontier of total variation against bits are the families {names}{none}. {bought(found)}"
+        )
         return f"{told} {kept(found)}".rstrip()
 
     def show(self, found: Found) -> list[Table | Figure]:
@@ -182,18 +210,30 @@ class Frontier(Part):
 
 
 def bought(found: Found) -> str:
-    """Draws in few bits compared with stored draws, in a sentence."""
-    few = [row for row in found["rows"] if row["family"].startswith(("draws of", "few bits"))]
+    """The bits that networks in few bits and stored draws need to be equally close, and the closest of all.
+
+    They are compared at the closeness that the closest of both families reach.
+    """
+    few = [row for row in found["rows"] if row["family"] == "few bits"]
     stored = [row for row in found["rows"] if row["family"] in ("stored draws", "chosen draws")]
-    cheaper = [(row, whole) for whole in stored for row in few if _cheaper(row, whole)]
-    if not cheaper:
-        return "No draws in few bits are as close as stored draws that take more bits."
-    row, whole = min(cheaper, key=lambda pair: pair[0]["bits"] / pair[1]["bits"])
-    return (
-        f"Draws in few bits do better than stored draws: {row['name']} reach a total variation of "
-        f"{row['TV']:.3f} with {row['bits'] / 1e3:,.0f} kbit, and {whole['name']} reach {whole['TV']:.3f} "
-        f"with {whole['bits'] / 1e3:,.0f} kbit."
+    if not few or not stored:
+        return ""
+    reached = max(min(row["TV"] for row in some) for some in (few, stored))
+    small, large = (
+        min((row for row in some if row["TV"] <= reached), key=lambda row: row["bits"])
+        for some in (few, stored)
     )
+    told = (
+        f"At a total variation of {reached:.3f}, the closest that both reach, networks in few bits "
+        f"take {small['bits'] / large['bits']:.0%} of the bits of stored draws: {_sized(small)}, and "
+        f"{_sized(large)}."
+    )
+    best = min(few + stored, key=lambda row: row["TV"])
+    return told if best in (small, large) else f"{told} Closest of all are {_sized(best)}."
+
+
+def _sized(row: Any) -> str:
+    return f"{row['name']} ({row['TV']:.3f} with {row['bits'] / 1e3:,.0f} kbit)"
 
 
 def kept(found: Found) -> str:
@@ -205,6 +245,12 @@ def kept(found: Found) -> str:
         return ""
     shares = [f"{row['name']} have {row['MI out'] / whole:.0%}" for row in some]
     return f"Of the mutual information of held-out draws at {found['elsewhere']}, {listed(shares)}."
+
+
+def _row(row: Row) -> dict[str, Any]:
+    family = f"{row.family}, {row.form}" if row.form else row.family
+    scores = {column: row.scores[column] for column in SCORES}
+    return {"family": family, "name": row.name, "bits": row.bits, **scores}
 
 
 def _scores(one: Attempt, x: Any, far: Any, target: Predictive, y: np.ndarray) -> dict[str, float]:
@@ -242,11 +288,6 @@ def rounded(draws: Draws, mean: Any, bits: int) -> Draws:
         return (centre + level * width).astype(np.float32)
 
     return Draws.from_variables(jax.tree.map(one, draws.variables, mean))
-
-
-def _cheaper(row: Any, whole: Any) -> bool:
-    """Whether a form is at least as close as stored draws and takes fewer bits."""
-    return row["TV"] <= whole["TV"] and row["bits"] < whole["bits"]
 
 
 def _best(rows: Sequence[Any]) -> list[Any]:

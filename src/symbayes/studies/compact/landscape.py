@@ -24,7 +24,8 @@ SHOWN = 5
 """The number of epochs whose lines are drawn."""
 WORDS = {
     "naive": "Both networks as trained, at some of the epochs.",
-    "rebased": "The units of the second network are reordered to match the first, at the same epochs.",
+    "rebased": "The units of the second network are matched to those of the first by their activations, at "
+    "the same epochs.",
 }
 WAYPOINTS = np.linspace(0.0, 1.0, 6)
 """Places on the line at which transpositions are counted."""
@@ -48,12 +49,12 @@ class Interpolation(Part):
         case, method = self.case, self.case.training
         assert method is not None
         run, test = case.drawn(desk, "training", method), case.dataset().test
-        count = len(run.draws)
+        count, by = len(run.draws), case.matched(run)
         epochs = [method.epochs - (count - 1 - n) * method.thin for n in range(count)]
         found: dict[str, list[list[float]]] = {"naive": [], "rebased": []}
         for number in range(count):
             first, second = (_network(run, chain, number) for chain in (0, 1))
-            moved = _aligned(run, second, first)
+            moved = _aligned(run, second, first, by)
             for form, end in (("naive", second), ("rebased", moved)):
                 losses = scores_of_each(run, line_between(first, end, PLACES), test)["loss"]
                 found[form].append(losses.tolist())
@@ -226,8 +227,8 @@ def _network(run: Opened, chain: int, draw: int) -> Any:
     return trees.index(run.draws.select([chain], [draw]).variables, (0, 0))
 
 
-def _aligned(run: Opened, network: Any, to: Any) -> Any:
-    moved = symmetry.align(jax.tree.map(lambda leaf: leaf[None], network), run.group, to=to).draws
+def _aligned(run: Opened, network: Any, to: Any, by: symmetry.Activations) -> Any:
+    moved = symmetry.align(jax.tree.map(lambda leaf: leaf[None], network), run.group, to=to, by=by).draws
     return trees.index(moved, 0)
 
 

@@ -68,11 +68,16 @@ class Sigmas(Part):
         )
         whole = curve["accuracy"][0]
         enough = [k for k, a in zip(curve["kept"], curve["accuracy"], strict=True) if a >= whole - CLOSE]
+        fewest, (next_kept, lower) = min(enough), (curve[name][1] for name in ("kept", "accuracy"))
         shrinks = "more than" if ours > noise else "no more than"
+        pruned = (
+            f"and stays within one point of it with the {fewest:.0%} of its weights of lowest sigma"
+            if fewest < 1
+            else f"and of {lower:.1%} when only the {next_kept:.0%} of its weights of lowest sigma are left"
+        )
         return (
             f"Alignment shrinks the median sigma by {ours:.1f}%, {shrinks} that of pure noise "
-            f"({noise:.1f}%). The mean network has an accuracy of {whole:.1%} and stays within one point of "
-            f"it with the {min(enough):.0%} of its weights that have the lowest sigma."
+            f"({noise:.1f}%). The mean network has an accuracy of {whole:.1%} {pruned}."
         )
 
     def show(self, found: Found) -> list[Table | Figure]:

@@ -67,7 +67,7 @@ GPU = Case(
     ensemble=DeepEnsemble(epochs=50, chains=5),
     vi=MeanField(epochs=50, scale=0.05, learning_rate=1e-3, draws=200),
     training=CheckpointEnsemble(epochs=20, thin=1, draws=20, chains=2, schedule="cosine"),
-    fitted=500,
+    fitted=250,
     samples=200,
 )
 

@@ -39,9 +39,15 @@ class Collapse(Part):
     settings: Settings
     fleet: DeepEnsemble
 
+    @property
+    def of(self) -> str:
+        return self.settings.words
+
     def work(self, desk: Desk) -> Found:
         dataset = data.load(self.settings.data)
-        run = desk.run("small-fleet", self.fleet, self.settings.posterior(dataset), dataset)
+        run = desk.run(
+            self.settings.folder("small-fleet"), self.fleet, self.settings.posterior(dataset), dataset
+        )
         sets = {"test": np.asarray(dataset.test.x)} | {n: elsewhere(n) for n in self.settings.elsewhere}
         matrices = {}
         for name, x in sets.items():

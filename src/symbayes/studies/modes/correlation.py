@@ -53,11 +53,15 @@ class Correlation(Part):
     seeds: int
     fleet: DeepEnsemble
 
+    @property
+    def of(self) -> str:
+        return self.settings.words
+
     def work(self, desk: Desk) -> Found:
         dataset = data.load(self.settings.data)
         posterior = self.settings.posterior(dataset)
-        fleet = desk.run("fleet", self.fleet, posterior, dataset)
-        reference = desk.once("canonical form of the fleet", lambda: Reference.of(fleet))
+        fleet = desk.run(self.settings.folder("fleet"), self.fleet, posterior, dataset)
+        reference = desk.once(f"canonical form of the fleet, {self.of}", lambda: Reference.of(fleet))
         far, y = elsewhere(self.settings.elsewhere[0]), np.asarray(dataset.test.y)
         rows = []
         for name, method in self.methods.items():
@@ -65,7 +69,7 @@ class Correlation(Part):
             for factor in self.factors:
                 tried = replace(base, learning_rate=factor * base.learning_rate)
                 for seed in range(self.seeds):
-                    where = f"varied/{self.settings.folder(name)}-{factor:g}-{seed}"
+                    where = self.settings.folder(f"varied/{name}-{factor:g}-{seed}")
                     run = replace(desk, seed=desk.seed + seed).run(where, tried, posterior, dataset)
                     for modes, draws in cuts(run.draws).items():
                         here, there = (predictive_of(run, draws, x) for x in (dataset.test.x, far))

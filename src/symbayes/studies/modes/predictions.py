@@ -39,6 +39,10 @@ class Predictions(Part):
     settings: Settings
     methods: Mapping[str, Method]
 
+    @property
+    def of(self) -> str:
+        return self.settings.words
+
     def work(self, desk: Desk) -> Found:
         dataset = data.load(self.settings.data)
         foreign = {name: elsewhere(name) for name in self.settings.elsewhere}

@@ -32,6 +32,9 @@ from symbayes.methods import (
 from symbayes.posterior import Posterior, likelihoods, priors
 from symbayes.posterior.posterior import Precision
 
+Network = Literal["mlp", "lenet", "resnet18"]
+NETWORKS: dict[Network, str] = {"mlp": "MLP", "lenet": "LeNet", "resnet18": "ResNet-18"}
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -44,14 +47,23 @@ class Settings:
         hidden: widths of an mlp's hidden layers.
         scale: standard deviation of the prior.
         precision: precision of the products in gradients.
+        augmentation: the augmentations of images.
+        name: the folder of its runs, where the study has several posteriors; empty for the first.
     """
 
     data: str
     elsewhere: tuple[str, ...]
-    network: Literal["mlp", "lenet"]
+    network: Network
     hidden: tuple[int, ...]
     scale: float
     precision: Precision
+    augmentation: tuple[str, ...] = ()
+    name: str = ""
+
+    @property
+    def words(self) -> str:
+        """The posterior, in words."""
+        return f"{NETWORKS[self.network]} on {self.data.partition(':')[0]}"
 
     def posterior(self, dataset: data.Dataset) -> Posterior:
         """The posterior of this network, given the data."""
@@ -64,12 +76,14 @@ class Settings:
             priors.Normal(self.scale),
             dataset.train,
             precision=self.precision,
+            augmentation=self.augmentation,
+            copies=1,
         )
 
-    @staticmethod
-    def folder(method: str) -> str:
-        """The folder of the run of a method."""
-        return method.replace(", ", "-").replace(" ", "-")
+    def folder(self, run: str) -> str:
+        """The folder of a run."""
+        own = run.replace(", ", "-").replace(" ", "-")
+        return f"{self.name}/{own}" if self.name else own
 
 
 def methods(epochs: int, chains: int, draws: int, batch: int) -> dict[str, Method]:
@@ -103,8 +117,8 @@ def methods(epochs: int, chains: int, draws: int, batch: int) -> dict[str, Metho
     }
 
 
-PAPER = ("ensemble", "swag", "laplace, last layer", "laplace, kronecker", "vi", "sghmc")
-"""The methods of the paper whose draws are networks; the draws of dropout are masks."""
+PAPER = ("ensemble", "dropout", "swag", "laplace, last layer", "laplace, kronecker", "vi", "sghmc")
+"""The methods of the paper."""
 
 
 def some(names: tuple[str, ...], **sizes: int) -> dict[str, Method]:
@@ -151,7 +165,7 @@ _TINY = Settings(
 TINY = Sizes(
     settings=_TINY,
     methods=some(("ensemble", "swag"), epochs=6, chains=2, draws=2, batch=32),
-    compared=some(("ensemble", "swag"), epochs=6, chains=2, draws=4, batch=32),
+    compared=some(("ensemble", "dropout", "swag"), epochs=6, chains=2, draws=4, batch=32),
     fleet=DeepEnsemble(epochs=6, chains=8, batch=32),
     varied=some(("swag",), epochs=6, chains=2, draws=4, batch=32),
     factors=(1.0, 3.0),

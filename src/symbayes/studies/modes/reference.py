@@ -49,8 +49,11 @@ class Reference:
         """The unbiased squared discrepancy at matched sizes, and the p-value of a test over chains.
 
         The test takes the last draw of every chain, so that chains of any length may be permuted with single
-        networks.
+        networks.  A single network is too few for either: then both are left out.
         """
+        draws = different(draws)
+        if draws.chains * len(draws) < 2:
+            return {form: {} for form in FORMS}
         return {form: self._apart(in_form(draws, self.group, form), draws, form) for form in FORMS}
 
     def _apart(self, points: np.ndarray, draws: Draws, form: str) -> dict[str, float]:
@@ -66,6 +69,11 @@ class Reference:
             joined = np.block([[own[np.ix_(last, last)], across[last]], [across[last].T, whole]])
             found["p_value"] = evaluate.chain_test(joined, (draws.chains, len(whole))).p_value
         return found
+
+
+def different(draws: Draws) -> Draws:
+    """The draws whose weights differ: where draws are masks over one network of each chain, one of these."""
+    return draws.select(draws=[0]) if draws.forward.kind == "keyed" else draws
 
 
 def in_form(draws: Draws, group: Symmetry, form: str) -> np.ndarray:

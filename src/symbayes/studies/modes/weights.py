@@ -23,7 +23,7 @@ from symbayes.studies.desk import Desk
 from symbayes.studies.elsewhere import elsewhere
 from symbayes.studies.modes.presets import Settings
 from symbayes.studies.modes.published import COLUMNS, published_table
-from symbayes.studies.modes.reference import FORMS, Reference
+from symbayes.studies.modes.reference import FORMS, Reference, different
 from symbayes.studies.part import Found, Part
 
 SCORES = ("accuracy", "ECE", "ACE", "Brier")
@@ -46,19 +46,25 @@ class Weights(Part):
     settings: Settings
     methods: Mapping[str, Method]
     fleet: DeepEnsemble
+    runs: str = "weights/"
+    """The folder of the runs; empty where they are those of the predictions."""
+
+    @property
+    def of(self) -> str:
+        return self.settings.words
 
     def work(self, desk: Desk) -> Found:
         dataset = data.load(self.settings.data)
         posterior = self.settings.posterior(dataset)
-        fleet = desk.run("fleet", self.fleet, posterior, dataset)
-        reference = desk.once("canonical form of the fleet", lambda: Reference.of(fleet))
+        fleet = desk.run(self.settings.folder("fleet"), self.fleet, posterior, dataset)
+        reference = desk.once(f"canonical form of the fleet, {self.of}", lambda: Reference.of(fleet))
         second = halves(fleet.draws)[1]
         far, test = elsewhere(self.settings.elsewhere[0]), dataset.test
         rows: dict[str, dict[str, Any]] = {
             FLOOR: reference.apart(second) | {"chains": second.chains, "draws": 1, "units": _units(fleet)}
         }
         for name, method in self.methods.items():
-            run = desk.run(f"weights/{self.settings.folder(name)}", method, posterior, dataset)
+            run = desk.run(self.settings.folder(f"{self.runs}{name}"), method, posterior, dataset)
             for modes, draws in cuts(run.draws).items():
                 desk.tell(f"{name}, {modes}: {draws.chains} x {len(draws)} draws")
                 found = reference.apart(draws) | {"chains": draws.chains, "draws": len(draws)}
@@ -92,7 +98,7 @@ class Weights(Part):
             f"{modes} mode{'' if modes == 'one' else 's'}": {
                 name: rows[f"{name}|{modes}"]["canonical"]["mmd"]
                 for name in names
-                if f"{name}|{modes}" in rows
+                if _compared(rows, f"{name}|{modes}")
             }
             for modes in ("one", "many")
         }
@@ -126,6 +132,8 @@ class Weights(Part):
                 notes={
                     "p": "p-value of a test that permutes chains with networks, by the last draw of each "
                     "chain",
+                    "dropout": "its draws are masks over one network of each chain: the distance is that of "
+                    "the networks, so one mode has none",
                     "units, p": "lowest p-value over layers of the exact test that all units have the same "
                     "marginal distribution; methods that begin at the same networks are not independent",
                 },
@@ -151,9 +159,15 @@ def nearer(found: Found) -> str:
 
 
 def _pairs(found: Found) -> list[str]:
-    """Methods with one mode and with many."""
-    names = [name.removesuffix("|many") for name in found["rows"] if name.endswith("|many")]
-    return [name for name in names if f"{name}|one" in found["rows"]]
+    """Methods with a distance for one mode and for many."""
+    rows = found["rows"]
+    names = [name.removesuffix("|many") for name in rows if name.endswith("|many")]
+    return [name for name in names if _compared(rows, f"{name}|one")]
+
+
+def _compared(rows: Mapping[str, Any], name: str) -> bool:
+    """Whether the row is there and has a distance."""
+    return name in rows and "mmd" in rows[name]["raw"]
 
 
 def cuts(draws: Draws) -> dict[str, Draws]:
@@ -175,26 +189,30 @@ def _scores(run: Opened, draws: Draws, test: data.Examples, far: np.ndarray) -> 
 
 
 def _ten_columns(found: Found) -> Table:
-    forms = dict.fromkeys(COLUMNS, ".3f") | {"MMD": ".4f", "MMD NS": ".4f"}
+    forms: dict[str, str] = dict.fromkeys(COLUMNS, ".1f")
+    forms |= dict.fromkeys(("MMD", "MMD NS", "MI in", "MI out"), ".3f")
     rows: list[Any] = [
         [
             *name.split("|"),
-            *(row[form]["mmd"] for form in FORMS),
-            *(row["scores"][column] for column in (*SCORES, *DETECTION, "MI in", "MI out")),
+            *(row[form].get("mmd") for form in FORMS),
+            *(100 * row["scores"][column] for column in (*SCORES, *DETECTION)),
+            *(row["scores"][column] for column in ("MI in", "MI out")),
         ]
         for name, row in found["rows"].items()
         if name != FLOOR
     ]
     caption = (
         "The paper's ten columns, all from the same draws: distances raw and with symmetries removed (NS), "
-        f"scores on test data, detection of {found['elsewhere']}, and mutual information in nats in and out "
-        "of distribution."
+        f"scores on test data and detection of {found['elsewhere']} in per cent, and mutual information in "
+        "nats in and out of distribution."
     )
     return Table(["method", "modes", *COLUMNS], rows, caption, forms)
 
 
 def _units(run: Opened) -> dict[str, float]:
-    return {layer: test.p_value for layer, test in unit_tests(run.draws.select(), run.group).items()}
+    return {
+        layer: test.p_value for layer, test in unit_tests(different(run.draws.select()), run.group).items()
+    }
 
 
 def _named(row: str, found: Found) -> tuple[str, str]:

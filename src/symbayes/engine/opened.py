@@ -64,7 +64,8 @@ class Opened:
     distribution: Distribution | None = None
 
     def __repr__(self) -> str:
-        return f"Opened({self.method} on {self.about.get('data', 'data in memory')}: {self.draws!r})"
+        name = data.readable(self.about.get("data", "data in memory"))
+        return f"Opened({self.method} on {name}: {self.draws!r})"
 
     def _repr_html_(self) -> str:
         return html_table(self.described().items())
@@ -77,7 +78,8 @@ class Opened:
             "network": brief(self.network.spec),
             "likelihood": brief(self.likelihood),
             "prior": brief(self.prior),
-            "data": f"{self.about.get('data', 'in memory')}, {posterior['train']['examples']:,} examples",
+            "data": f"{data.readable(self.about.get('data', 'in memory'))}, "
+            f"{posterior['train']['examples']:,} examples",
             "draws": repr(self.draws),
         }
 
@@ -115,7 +117,9 @@ class Opened:
             )
         recorded, train = self.config["posterior"], data.load(name).train
         if train.checksum() != self.train_checksum:
-            raise RunError(f"{self.path} was conditioned on other examples than those of {name} here")
+            raise RunError(
+                f"{self.path} was conditioned on other examples than those of {data.readable(name)} here"
+            )
         names = ("temperature", "tempers", "precision", "augmentation", "copies", "chunk")
         settings = {key: recorded[key] for key in names if key in recorded}
         return Posterior(self.network, self.likelihood, self.prior, train, **settings)

@@ -101,7 +101,7 @@ def run(
                 "symbayes.open(folder, network=network)",
                 stacklevel=2,
             )
-    start = begun(start, posterior, method)
+    beginning = begun(start, posterior, method)
     posterior = method.prepared(posterior)
     with joined(mesh) as crew:
         if store is not None and not crew.alone:
@@ -109,11 +109,11 @@ def run(
         given = posterior
         if mesh is not None:
             posterior = placement.place_posterior(posterior, mesh)
-        method = _resolved(method if start is None else method.started(), posterior, store)
-        begins = Start(posterior, int(seed), method.chains, start, type(method).__name__)
+        method = _resolved(method if beginning is None else method.started(), posterior, store)
+        begins = Start(posterior, int(seed), method.chains, beginning, type(method).__name__)
         method.require_found(begins.found)
         job = Job(method, posterior, begins, tuple(observers), keep, mesh, block_steps, crew=crew)
-        config = configuration(method, job.phases, posterior, seed, start, observers, keep, mesh)
+        config = configuration(method, job.phases, posterior, seed, beginning, observers, keep, mesh)
         require_agreement(crew, agreed(config, mesh, store, block_steps))
         config |= {"about": dict(about or {})}
         with sink(store, config, _grows(job), crew) as into:

@@ -41,7 +41,7 @@ class Target:
         data: name of the dataset; `symbayes data list` shows them. Options follow a colon, as in
             imdb:length=200 or uci-yacht:split=3. Or a .csv, .npz or .parquet file of your own.
         target: the column of that file to predict, or several; the other columns are the inputs.
-        drop: columns of that file that are no inputs, as a number or a name of each row.
+        drop: columns of that file that are not inputs, such as row numbers or names.
         task: whether that column holds numbers (regression) or labels (classification), where it is unclear.
         examples: use only the first training examples, this many.
         network: mlp, lenet, cnn, resnet20-frn, resnet18, alexnet, cnn-lstm, transformer, or one of your own

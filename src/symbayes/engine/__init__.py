@@ -6,7 +6,8 @@ from symbayes.engine.job import Diverged
 from symbayes.engine.joining import join
 from symbayes.engine.method import Method, method
 from symbayes.engine.observers import Moments, Observer, Predictions
-from symbayes.engine.opened import Opened, Source, open_run
+from symbayes.engine.opened import Opened, Source
+from symbayes.engine.opening import open_run
 from symbayes.engine.phase import Left, Phase, Position, Tick, phase, static
 from symbayes.engine.placement import make_mesh, use_cores
 from symbayes.engine.run import Stopped, run

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from symbayes.draws.joining import Along, joined, repeated
-from symbayes.engine.opened import Opened, Source, open_run
+from symbayes.engine.opened import Opened, Source
+from symbayes.engine.opening import open_run
 from symbayes.specs import differences, require
 
 

@@ -95,7 +95,13 @@ def begun(start: Source | Tree | None, posterior: Posterior, method: Method) -> 
         return start
     if isinstance(start, str | Path):
         start = Run(start)
-    return start.draws if isinstance(start, Run | Opened) else start
+    given = start.draws if isinstance(start, Run | Opened) else start
+    require(
+        isinstance(given, Draws | Mapping),
+        "the start is variables, or a run: its folder, its draws, or what symbayes.open gave; "
+        f"not a value of type {type(given).__name__}",
+    )
+    return given
 
 
 def start_variables(
@@ -111,11 +117,6 @@ def start_variables(
     if isinstance(start, Draws):
         last = start.select(draws=slice(len(start) - 1, None)).variables
         start = trees.index(last, (np.arange(chains) % start.chains, 0))
-    require(
-        isinstance(start, Mapping),
-        "the start is variables, or a run: its folder, its draws, or what symbayes.open gave; "
-        f"not a value of type {type(start).__name__}",
-    )
     wanted = trees.shapes(jax.eval_shape(posterior.init, key))
     given = trees.shapes(start)
     require(

@@ -3,9 +3,9 @@
 Every hidden layer is cut into as many groups of units as there are members.  A member uses its own group of
 every layer only (`methods/phases/masks.py` has the weights of a member, `methods/phases/sharing.py` the
 loss).  Every member has its own copy of parameters that belong to no unit, such as the last bias: members
-share nothing.  Weights of units that receive from fewer others begin larger, as in a network of the member's
-own size, also where a start is given.  The paper widens a network by a factor alpha so that members
-are not too narrow; here, choose a wider network.
+share nothing.  Weights of units that receive from fewer others than in the whole network have a gain, so that
+members begin as networks of their own size.  The paper widens a network by a factor alpha so that members are
+not too narrow; here, choose a wider network.
 
 Use it where members may be narrow.  They are stored as the wide network with zeros outside of their groups.
 An epoch costs as much as one of as many networks.  Where products take most of the time, as in convolutional

@@ -5,9 +5,10 @@ in the network's program determine which entries of which parameters belong to a
 and residual connections.  Member ``m`` keeps the units for which its masks ``b_m`` are one.  Entry ``i`` of a
 parameter, which belongs to the units ``u_1(i), u_2(i), ...`` along its axes, becomes
 
-    w_{m,i} = w_i b_m(u_1(i)) b_m(u_2(i)) ...
+    w_{m,i} = c w_i b_m(u_1(i)) b_m(u_2(i)) ...
 
-so units that a member does not keep neither receive nor send anything.
+so units that a member does not keep neither receive nor send anything.  The gain ``c`` of a parameter is one,
+unless members are to begin as networks of their own size.
 """
 
 from __future__ import annotations
@@ -74,17 +75,13 @@ class Masked(Family):
         places: the places of units in parameters and statistics.
         masks: random, each keeping equally many units; or disjoint, with an equal share for each member,
             which then also has its own copy of parameters that belong to no unit.
-        gains: what initial values of parameters are multiplied by, by name.
+        gains: those of parameters that have one other than one, by name.
     """
 
     layers: tuple[Layer, ...]
     places: tuple[Place, ...]
     masks: Literal["random", "disjoint"]
     gains: tuple[tuple[str, float], ...] = ()
-
-    def begun(self, params: Any) -> Any:
-        flat = trees.flatten(params)
-        return trees.like(params, flat | {name: gain * flat[name] for name, gain in self.gains})
 
     def own(self, params: Any, members: int, amount: Any, key: jax.Array) -> Any:
         masked = {place.path for place in self.places}
@@ -100,6 +97,11 @@ class Masked(Family):
             for number, layer in enumerate(self.layers)
         }
 
+    def amplified(self, shared: Any) -> dict[str, Any]:
+        """What members share, times the gains, by name."""
+        flat = trees.flatten(shared)
+        return flat | {name: gain * flat[name] for name, gain in self.gains}
+
     def vectors(self, masks: Masks) -> Vectors:
         """What multiplies the entries of parameters and statistics along their axes."""
         made: Vectors = {}
@@ -111,7 +113,7 @@ class Masked(Family):
         return made
 
     def member(self, shared: Any, own: Any, fixed: Any) -> Any:
-        flat, vectors = trees.flatten(shared) | own, self.vectors(fixed)
+        flat, vectors = self.amplified(shared) | own, self.vectors(fixed)
         for name, leaf in flat.items():
             for axis, vector in enumerate(vectors.get(f"params/{name}", ())):
                 if vector is not None:

@@ -96,7 +96,7 @@ class Narrow(Masked):
 
     def part(self, shared: Any, own: Any, fixed: Any) -> Any:
         """What one member is computed from."""
-        flat = self._cut(trees.flatten(shared) | own, "params", fixed)
+        flat = self._cut(self.amplified(shared) | own, "params", fixed)
         for name, leaf in flat.items():
             for axis, inside in enumerate(fixed["inside"].get(f"params/{name}", ())):
                 if inside is not None:
@@ -159,8 +159,8 @@ def masked(
 
 
 def _gains(family: Narrow, posterior: Posterior) -> tuple[tuple[str, float], ...]:
-    """With disjoint masks, a unit receives a share of the inputs for which its weights were initialised: they
-    are multiplied by ``1 / sqrt(share)``, and begin as those of a network of the member's own size."""
+    """With disjoint masks, a unit receives a share of the inputs for which its weights are initialised.  With
+    the gain ``1 / sqrt(share)``, they begin as those of a network of the member's own size."""
     form, sizes, gains = posterior.chunks.x, family.kept_sizes(), []
     for name, (inputs, _) in kernel_axes(posterior.network, form.shape[2:], form.dtype):
         path = f"params/{name}"

@@ -58,10 +58,6 @@ class Family(abc.ABC):
     cost: float = 1.0
     """Of a gradient of one member, relative to that of the network."""
 
-    def begun(self, params: Any) -> Any:
-        """Initial values of what members share, from those of the network."""
-        return params
-
     @abc.abstractmethod
     def own(self, params: Any, members: int, amount: Any, key: jax.Array) -> Any:
         """Initial values of what is trained for each member, with a leading axis over members."""
@@ -141,13 +137,13 @@ class Together(Phase):
         return self.members * self.family.cost * super().gradients_per_step(posterior)
 
     def enter(self, posterior: Posterior, shared: None, left: Left, tick: Tick) -> Sharing:
-        params = self.family.begun(left.variables["params"])
+        params = left.variables["params"]
         own_key, fixed_key = jax.random.split(tick.key)
         own = self.family.own(params, self.members, self.amount, own_key)
         fixed = self.family.fixed(params, self.members, self.amount, fixed_key)
         stats = repeated(left.variables["stats"], self.members)
         memory = self.by.optimiser().init((params, own))
-        return Sharing({**left.variables, "params": params}, own, stats, fixed, memory, jnp.zeros(()))
+        return Sharing(left.variables, own, stats, fixed, memory, jnp.zeros(()))
 
     def step(self, posterior: Posterior, shared: None, flight: Sharing, tick: Tick) -> Sharing:
         family, fixed = self.family, flight.fixed

@@ -157,4 +157,7 @@ def test_readme_quotes_the_picture() -> None:
     (part,) = result("picture_h200.json")["parts"].values()
     many, scaled, sorted_ = re.findall(r"in (\d+)(?: hexagons)? (?:as trained|once)", part["answer"])[:3]
     text = " ".join((ROOT / "README.md").read_text().split())
-    assert f"Half of the networks lie in {many} hexagons, in {scaled} and in {sorted_}" in text
+    assert (
+        f"Half of the networks lie in {many} hexagonal bins as trained, in {scaled} without scales, and in "
+        f"{sorted_} once sorted" in text
+    )

@@ -19,6 +19,7 @@ from safetensors import SafetensorError
 from symbayes.draws import Draws, RunError, files
 from symbayes.symmetry.align.criterion import Criterion
 from symbayes.symmetry.group.element import Element
+from symbayes.trees import Tree
 
 FOLDER = "aligned"
 ORIGIN, CHECKSUM = "origin", "checksum"
@@ -29,7 +30,7 @@ def path_of(folder: Path, name: str) -> Path:
     return folder / FOLDER / f"{name.replace(': ', '-').replace(', ', '-').replace(' ', '-')}.safetensors"
 
 
-def origin_of(draws: Draws, to: Any, by: Criterion) -> str:
+def origin_of(draws: Draws, to: str | Draws | Tree, by: Criterion) -> str:
     """A checksum of all that decides the elements: the draws, the reference, and the criterion's settings."""
     settings = {name: value for name, value in vars(by).items() if not callable(value)}
     leaves = jax.tree.leaves((draws.variables, to, type(by).__name__, settings))

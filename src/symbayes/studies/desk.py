@@ -18,6 +18,7 @@ from symbayes.studies import aligned
 from symbayes.studies.stored import Unfinished
 from symbayes.symmetry.align.criterion import Criterion
 from symbayes.symmetry.group.stack import Stack
+from symbayes.trees import Tree
 
 T = TypeVar("T")
 
@@ -53,7 +54,7 @@ class Desk:
             self.made[name] = make()
         return self.made[name]
 
-    def step(self, name: str, make: Callable[[], Any]) -> Any:
+    def step(self, name: str, make: Callable[[], T]) -> T:
         """The result of `make` as JSON, stored at once, so that a part that is stopped does not repeat it."""
         if self.unfinished is None:
             return make()
@@ -65,12 +66,19 @@ class Desk:
         return self.unfinished.steps[name]
 
     def aligned(
-        self, name: str, draws: Draws, group: symmetry.Symmetry, by: Criterion, to: Any = "joint"
+        self,
+        name: str,
+        draws: Draws,
+        group: symmetry.Symmetry,
+        by: Criterion,
+        to: str | Draws | Tree = "joint",
     ) -> Draws:
         """The draws, aligned as `symmetry.align` does; its elements are stored and read back."""
         return self.once(name, lambda: self._aligned(name, draws, group, by, to))
 
-    def _aligned(self, name: str, draws: Draws, group: symmetry.Symmetry, by: Criterion, to: Any) -> Draws:
+    def _aligned(
+        self, name: str, draws: Draws, group: symmetry.Symmetry, by: Criterion, to: str | Draws | Tree
+    ) -> Draws:
         path, origin = aligned.path_of(self.folder, name), aligned.origin_of(draws, to, by)
         if path.exists():
             try:

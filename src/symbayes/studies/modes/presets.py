@@ -105,6 +105,7 @@ def methods(epochs: int, chains: int, draws: int, batch: int) -> dict[str, Metho
         "swag": SWAG(**collected, rank=min(20, max(2, epochs // 3)), draws=draws),
         "laplace, last layer": Laplace(**laplace, structure="last-layer"),
         "laplace, kronecker": Laplace(**laplace, structure="kronecker"),
+        "laplace, diagonal": Laplace(**laplace, structure="diagonal"),
         "dropout": MCDropout(**trained, draws=draws),
         "batch ensemble": BatchEnsemble(**trained),
         "masksembles": Masksembles(**trained),

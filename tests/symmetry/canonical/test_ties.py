@@ -241,3 +241,33 @@ def test_weights_that_decayed_to_nothing_count_as_zero(scale, size):
     found, expected = (form(apply, v, inputs(8, 4), scale=scale) for v in (variables, zero))
     for name, leaf in expected.items():
         np.testing.assert_allclose(found[name], leaf, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("scale", ["unit-norm", "minimal-mass"])
+def test_what_a_dead_unit_has_left_is_never_huge(scale):
+    """Its outgoing weights decay at different speeds while a network trains: the largest must not explode."""
+    rng = np.random.default_rng(6)
+    left = np.array([1e-2, 1e-8, 1e-12, 1e-18, 1e-24], np.float32)
+    variables = {
+        "a": rng.normal(size=(4, 6)).astype(np.float32),
+        "b": rng.normal(size=(6, 5)).astype(np.float32),
+        "c": rng.normal(size=(5, 5)).astype(np.float32),
+        "d": rng.normal(size=(5, 2)).astype(np.float32),
+    }
+    variables["a"][:, :2] = 0
+    variables["b"][:2] *= left
+    variables["b"][:, 3] = [1e-20, 1e-8, 0, 0, 0, 0]  # dead too, and tied to those
+    variables["c"][3] *= left
+
+    def apply(v, x):
+        return relu(relu(relu(x @ v["a"]) @ v["b"]) @ v["c"]) @ v["d"]
+
+    found = form(apply, variables, inputs(8, 4), scale=scale)
+    # Those of living units, of which a few factors are taken together.
+    most = 100 * max(np.abs(leaf).max() for leaf in variables.values())
+    assert max(np.abs(leaf).max() for leaf in found.values()) < most
+    group = discover(apply, variables, inputs(8, 4))
+    for number in range(3):
+        moved = group.act(group.random_element(jax.random.key(number)), variables)
+        for name, leaf in form(apply, moved, inputs(8, 4), scale=scale).items():
+            np.testing.assert_allclose(leaf, found[name], rtol=1e-4, atol=1e-6)

@@ -30,7 +30,7 @@ def canonical(
     Scales: each unit's incoming weights (bias included) get norm one and the outgoing take the factor, or the
     summed squares become smallest.  Dead units, whose scale this does not fix (no incoming weights; no
     smallest mass, since one side is zero), do not count in the scales of others; once those are fixed, the
-    weights that a dead unit has left get size one (`symmetry.dead_units` says how).
+    weights that a dead unit has left get norm one (`symmetry.dead_units` says how).
     Signs: of each unit's incoming weights the largest in size is positive.  Order: units by their largest
     incoming weight (the maximum over all of them), largest first.  Ties are broken by all further weights,
     incoming before outgoing; `symmetry.refine` describes which ties remain.

@@ -1,23 +1,37 @@
-"""Scales of dead units, which no canonical form fixes: the weights that such a unit has left get size one.
+"""Scales of dead units, which no canonical form fixes: the weights that such a unit has left get norm one.
 
 A unit without incoming weights has no unit norm; a unit with a zero side has no smallest mass, since the sum
 of squares falls for ever as its other side goes to zero.  When all other scales are fixed, the open ones s
-minimise ``sum_k (log |w_k| + <e_k, s>)^2`` over what they act on: groups k of weights that scale alike, but
-those that are zero.  A unit tied to no other dead one gets groups of geometric mean one, a single group norm
-one.  The minimum is reached at one network of every orbit, also where dead units are tied to one another:
-moving along the orbit adds to the logarithms what the minimum takes away.  Running statistics count as
-weights here, since they may be all that a scale acts on.
+minimise the convex
+
+    sum_k (|w_k|^2 exp(2 <e_k, s>) - 2 a_k <e_k, s>)
+
+over what they act on: groups k of weights that scale alike, but those that are zero; a_k is one over the
+number of groups that the unit has.  A unit tied to no other dead one then has weights of norm one.  The
+minimum is reached at one network of every orbit, also where dead units are tied to one another: moving along
+the orbit adds to the logarithms what the minimum takes away.  Running statistics count as weights here, since
+they may be all that a scale acts on.
+
+It is the norm that is fixed and not the geometric mean of the groups: weights of dead units decay at
+different speeds while a network trains, and where most of a unit's have come close to nothing, a mean of one
+would make the others huge.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from symbayes.symmetry.canonical.masses import Piece, pieces_of
 from symbayes.symmetry.group.element import spread
 from symbayes.symmetry.group.group import Symmetry
+
+STEPS = 1000
+LONGEST = 1.0
+"""By how much a step of Newton's method may change the logarithm of a norm."""
+PRECISION = 1e-12
 
 Logs = Mapping[str, np.ndarray]
 """Numbers for each value of each scale, with draws as first axis."""
@@ -60,7 +74,7 @@ def _fix_one(
     logs: Mapping[str, np.ndarray],
     fixed: Mapping[str, np.ndarray],
 ) -> None:
-    """Fix in place, by least squares, all open scales of one network."""
+    """Fix in place all open scales of one network."""
     starts = dict(zip(logs, np.cumsum([0, *(log.size for log in logs.values())]), strict=False))
     rows, columns, exponents, sizes, count = [], [], [], [], 0
     for piece, mass in zip(pieces, masses, strict=True):
@@ -84,12 +98,30 @@ def _fix_one(
     where = (np.concatenate(rows), np.concatenate(columns))
     table = csr_array((np.concatenate(exponents), where), (count, sum(log.size for log in logs.values())))
     used = np.unique(where[1])
-    table = table[:, used]
-    normal = (table.T @ table).toarray()
-    change = np.linalg.lstsq(normal, -(table.T @ np.concatenate(sizes)), rcond=1e-9)[0]
+    change = _smallest(table[:, used], np.concatenate(sizes))
     for name, start in starts.items():
         mine = (used >= start) & (used < start + logs[name].size)
         logs[name][used[mine] - start] += change[mine]
+
+
+def _smallest(table: Any, sizes: np.ndarray) -> np.ndarray:
+    """The scales of the minimum, for exponents (group, scale) and the logarithms of the groups' norms.
+
+    By Newton's method from geometric means of one, with steps that change the logarithm of no norm by much.
+    """
+    acts = (table != 0).astype(float)
+    share = 1 / acts.multiply(acts.sum(axis=0)).max(axis=1).toarray().ravel()
+    found = np.linalg.lstsq((table.T @ table).toarray(), -(table.T @ sizes), rcond=1e-9)[0]
+    for _ in range(STEPS):
+        masses = np.exp(2 * (sizes + table @ found))
+        slope = table.T @ (masses - share)
+        if np.max(np.abs(slope)) <= PRECISION:
+            break
+        bent = (table.T @ (table.multiply(masses[:, None]))).toarray()
+        unit = 1 / np.sqrt(np.diag(bent))
+        step = -unit * np.linalg.lstsq(unit[:, None] * bent * unit, unit * slope, rcond=1e-12)[0] / 2
+        found += step * min(1.0, LONGEST / np.max(np.abs(table @ step)))
+    return found
 
 
 def _acts(piece: Piece, mass: np.ndarray, fixed: Mapping[str, np.ndarray]) -> np.ndarray:

@@ -74,7 +74,7 @@ def minimal_mass(draws: Draws | trees.Tree, group: Symmetry) -> MinimalMass:
 
 
 def minimal_mass_of_all(group: Symmetry, flat: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Log-scales of smallest mass for a batch, with a scale for units that have none too: size one."""
+    """Log-scales of smallest mass for a batch, with a scale for units that have none too: norm one."""
     pieces, masses = _measured(group, flat)
     logs, _, _, lost = smallest(group, pieces, masses)
     return fix_dead(group, flat, logs, {name: ~mask for name, mask in lost.items()})

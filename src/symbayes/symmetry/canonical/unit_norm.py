@@ -23,7 +23,7 @@ def unit_norm(group: Symmetry, flat: Mapping[str, np.ndarray]) -> dict[str, np.n
 
 
 def unit_norm_of_all(group: Symmetry, flat: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The same, with a scale for units without incoming weights too: their outgoing weights get size one."""
+    """The same, with a scale for units without incoming weights too: their outgoing weights get norm one."""
     logs, alive, _ = _norms(group, flat)
     return fix_dead(group, flat, logs, alive)
 

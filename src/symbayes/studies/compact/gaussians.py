@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -54,46 +56,56 @@ class Gaussians(Part):
         hmc = case.drawn(desk, "hmc", case.hmc)
         test = case.dataset().test
         fit, rest = case.halves(hmc)
-        target = predictive_of(hmc, rest, test.x)
+        early, late = case.early_and_late(hmc)
+        held = {"another chain": rest, "the end of all chains": late}
 
-        def judged(name: str, predictive: Predictive, mean: Any = None) -> None:
+        def measured(predictive: Predictive, of: str, mean: Any) -> dict[str, float]:
+            target = desk.once(
+                f"predictions of {case.name} by {of}", lambda: predictive_of(hmc, held[of], test.x)
+            )
             numbers = measure(predictive, np.asarray(test.y), reference=target)
-            rows[name] = {column: numbers[column] for column in ("agreement", "TV", "accuracy")}
+            row = {column: numbers[column] for column in ("agreement", "TV", "accuracy")}
             if mean is not None:
                 alone = measure(predictive_of(hmc, mean, test.x), np.asarray(test.y))
-                rows[name]["of the mean"] = alone["accuracy"]
+                row["of the mean"] = alone["accuracy"]
+            return row
 
-        def fitted(name: str, draws: Draws, rank: int = 0) -> None:
-            desk.tell(name)
-            gaussian = Gaussian.fit(draws, min(rank, draws.chains * len(draws) - 1))
-            judged(name, sampled_predictive(hmc, gaussian, test.x, case.samples), gaussian.mean)
+        def judged(
+            name: str, predict: Callable[[], Predictive], of: str = "another chain", mean: Any = None
+        ) -> None:
+            rows[name] = desk.step(name, lambda: measured(predict(), of, mean))
+
+        def fitted(name: str, some: Callable[[], Draws], of: str = "another chain", rank: int = 0) -> None:
+            def row() -> dict[str, float]:
+                draws = some()
+                gaussian = Gaussian.fit(draws, min(rank, draws.chains * len(draws) - 1))
+                return measured(sampled_predictive(hmc, gaussian, test.x, case.samples), of, gaussian.mean)
+
+            rows[name] = desk.step(name, row)
 
         ensemble = case.drawn(desk, "ensemble", case.ensemble)
         for source, run, draws in (("hmc", hmc, fit), ("ensemble", ensemble, ensemble.draws.select())):
             what = "draws" if source == "hmc" else "the ensemble"
-            judged(f"{source}: draws", predictive_of(run, draws, test.x))
-            fitted(f"{source}: Gaussian, raw", draws)
-            fitted(f"{source}: Gaussian, rebased", case.rebased(desk, run, draws, what))
-            joint = case.joint(desk, run, draws, what)
+            joint = partial(case.joint, desk, run, draws, what)
+            judged(f"{source}: draws", partial(predictive_of, run, draws, test.x))
+            fitted(f"{source}: Gaussian, raw", lambda draws=draws: draws)
+            fitted(f"{source}: Gaussian, rebased", partial(case.rebased, desk, run, draws, what))
             fitted(f"{source}: Gaussian, aligned jointly", joint)
-            fitted(
-                f"{source}: Gaussian, scales removed too", case.joint(desk, run, draws, what, "minimal-mass")
-            )
-            fitted(f"{source}: Gaussian of rank {self.rank}, aligned jointly", joint, self.rank)
+            fitted(f"{source}: Gaussian, scales removed too", partial(joint, "minimal-mass"))
+            fitted(f"{source}: Gaussian of rank {self.rank}, aligned jointly", joint, rank=self.rank)
         vi: Opened = case.drawn(desk, "vi", case.vi)
         assert vi.distribution is not None
-        judged("vi", vi.predict(test.x), vi.distribution.mean if vi.draws.chains == 1 else None)
+        judged("vi", partial(vi.predict, test.x), mean=vi.distribution.mean if vi.draws.chains == 1 else None)
         counts = {"fitted": fit.chains * len(fit), "held_out": rest.chains * len(rest)}
-        noise = prior_draws(hmc, fit).select()
-        fitted(CONTROL[0], noise)
-        fitted(CONTROL[1], case.rebased(desk, hmc, noise, "draws of the prior"))
-        fitted("control: Gaussian, aligned jointly", case.joint(desk, hmc, noise, "draws of the prior"))
+        noise, prior = prior_draws(hmc, fit).select(), "draws of the prior"
+        fitted(CONTROL[0], lambda: noise)
+        fitted(CONTROL[1], partial(case.rebased, desk, hmc, noise, prior))
+        fitted("control: Gaussian, aligned jointly", partial(case.joint, desk, hmc, noise, prior))
         # All chains give to the fit here, so that those which judge are the later draws of all of them.
-        early, late = case.early_and_late(hmc)
-        target = predictive_of(hmc, late, test.x)
-        judged("all chains: draws", predictive_of(hmc, early, test.x))
-        fitted("all chains: Gaussian, raw", early)
-        fitted("all chains: Gaussian, aligned jointly", case.joint(desk, hmc, early, "draws of all chains"))
+        ends, every = "the end of all chains", "draws of all chains"
+        judged("all chains: draws", partial(predictive_of, hmc, early, test.x), ends)
+        fitted("all chains: Gaussian, raw", lambda: early, ends)
+        fitted("all chains: Gaussian, aligned jointly", partial(case.joint, desk, hmc, early, every), ends)
         return {"rows": rows, "chains": hmc.draws.chains, **counts}
 
     def answer(self, found: Found) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +19,7 @@ import numpy as np
 from symbayes import data
 from symbayes.analyse.compare import measure
 from symbayes.analyse.predictions import predictive_of
-from symbayes.engine import Method
+from symbayes.engine import Method, Opened
 from symbayes.evaluate.intervals import Interval, percentile_interval
 from symbayes.evaluate.metrics import find
 from symbayes.methods import DeepEnsemble
@@ -63,7 +64,18 @@ class Correlation(Part):
         fleet = desk.run(self.settings.folder("fleet"), self.fleet, posterior, dataset)
         reference = desk.once(f"canonical form of the fleet, {self.of}", lambda: Reference.of(fleet))
         far, y = elsewhere(self.settings.elsewhere[0]), np.asarray(dataset.test.y)
-        rows = []
+
+        def measured(setting: str, seed: int, run: Opened) -> list[dict[str, Any]]:
+            found = []
+            for modes, draws in cuts(run.draws).items():
+                here, there = (predictive_of(run, draws, x) for x in (dataset.test.x, far))
+                numbers = measure(here, y, metrics=[find("accuracy", "classes")])
+                numbers |= measure(here, y, metrics=[find("AUROC", "classes")], ood=there)
+                mmd = reference.apart(draws)["canonical"]["mmd"]
+                found.append({"setting": f"{setting}|{modes}", "seed": seed, "mmd": mmd, **numbers})
+            return found
+
+        rows: list[dict[str, Any]] = []
         for name, method in self.methods.items():
             base: Any = method.resolve(posterior)
             for factor in self.factors:
@@ -71,13 +83,9 @@ class Correlation(Part):
                 for seed in range(self.seeds):
                     where = self.settings.folder(f"varied/{name}-{factor:g}-{seed}")
                     run = replace(desk, seed=desk.seed + seed).run(where, tried, posterior, dataset)
-                    for modes, draws in cuts(run.draws).items():
-                        here, there = (predictive_of(run, draws, x) for x in (dataset.test.x, far))
-                        numbers = measure(here, y, metrics=[find("accuracy", "classes")])
-                        numbers |= measure(here, y, metrics=[find("AUROC", "classes")], ood=there)
-                        setting = f"{name}|{factor:g}|{modes}"
-                        mmd = reference.apart(draws)["canonical"]["mmd"]
-                        rows.append({"setting": setting, "seed": seed, "mmd": mmd, **numbers})
+                    rows += desk.step(
+                        f"{where}: measured", partial(measured, f"{name}|{factor:g}", seed, run)
+                    )
         return {"rows": rows, "elsewhere": self.settings.elsewhere[0]}
 
     def answer(self, found: Found) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -60,16 +61,21 @@ class Weights(Part):
         reference = desk.once(f"canonical form of the fleet, {self.of}", lambda: Reference.of(fleet))
         second = halves(fleet.draws)[1]
         far, test = elsewhere(self.settings.elsewhere[0]), dataset.test
-        rows: dict[str, dict[str, Any]] = {
-            FLOOR: reference.apart(second) | {"chains": second.chains, "draws": 1, "units": _units(fleet)}
-        }
+
+        def floor() -> dict[str, Any]:
+            return reference.apart(second) | {"chains": second.chains, "draws": 1, "units": _units(fleet)}
+
+        def row(run: Opened, modes: str, draws: Draws) -> dict[str, Any]:
+            found = reference.apart(draws) | {"chains": draws.chains, "draws": len(draws)}
+            found["scores"] = _scores(run, draws, test, far)
+            return found | ({"units": _units(run)} if modes == "many" else {})
+
+        rows: dict[str, dict[str, Any]] = {FLOOR: desk.step("the floor", floor)}
         for name, method in self.methods.items():
             run = desk.run(self.settings.folder(f"{self.runs}{name}"), method, posterior, dataset)
             for modes, draws in cuts(run.draws).items():
-                desk.tell(f"{name}, {modes}: {draws.chains} x {len(draws)} draws")
-                found = reference.apart(draws) | {"chains": draws.chains, "draws": len(draws)}
-                found["scores"] = _scores(run, draws, test, far)
-                rows[f"{name}|{modes}"] = found | ({"units": _units(run)} if modes == "many" else {})
+                what = f"{name}, {modes}: {draws.chains} x {len(draws)} draws"
+                rows[f"{name}|{modes}"] = desk.step(what, partial(row, run, modes, draws))
         return {"rows": rows, "fleet": self.fleet.chains, "elsewhere": self.settings.elsewhere[0]}
 
     def answer(self, found: Found) -> str:

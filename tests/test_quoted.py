@@ -20,6 +20,7 @@ METHODS = {
     "Laplace, last layer": "laplace, last layer",
     "variational": "vi",
     "BatchEnsemble": "batch ensemble",
+    "Packed-Ensembles": "packed ensemble",
     "MC dropout": "dropout",
 }
 

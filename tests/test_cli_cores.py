@@ -53,7 +53,7 @@ def test_a_command_spreads_its_chains(tmp_path: Path) -> None:
     line = "sample ensemble --chains 4 --epochs 1 --hidden 3 --no-estimate --store run"
     # This interpreter's, since the command itself may not be on the path.
     made = subprocess.run(
-        [sys.executable, "-m", "symbayes.cli", *line.split()],
+        [sys.executable, "-m", "symbayes", *line.split()],
         cwd=tmp_path,
         env=os.environ | {"SYMBAYES_CORES": "2"},
         capture_output=True,

@@ -31,7 +31,7 @@ def started(lines: list[str], folder, variables: Any = None) -> list[tuple[int, 
     flags = os.environ["XLA_FLAGS"].replace("count=8", "count=1")
     processes = [
         subprocess.Popen(
-            [sys.executable, "-m", "symbayes.cli", *shlex.split(line)[1:]],
+            [sys.executable, "-m", "symbayes", *shlex.split(line)[1:]],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

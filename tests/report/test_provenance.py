@@ -11,7 +11,7 @@ from symbayes.report.provenance import provenance
     ("program", "words"),
     [
         ("/opt/bin/symbayes", "symbayes report 'my run'"),
-        ("/opt/lib/symbayes/cli/__main__.py", "symbayes report 'my run'"),
+        ("/opt/lib/symbayes/__main__.py", "symbayes report 'my run'"),
         ("study.py", "study.py report 'my run'"),
     ],
 )

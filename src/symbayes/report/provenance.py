@@ -27,5 +27,5 @@ def provenance(runs: Mapping[str, Opened]) -> dict[str, str]:
 
 
 def _program(path: Path) -> str:
-    """How the program is called: ``python -m symbayes.cli`` is the command too."""
-    return "symbayes" if path.name == "__main__.py" and path.parent.name == "cli" else path.name
+    """How the program is called: ``python -m symbayes`` is the command too."""
+    return "symbayes" if path.name == "__main__.py" and path.parent.name == "symbayes" else path.name

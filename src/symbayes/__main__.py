@@ -1,4 +1,4 @@
-"""`python -m symbayes.cli` is the command `symbayes`."""
+"""`python -m symbayes` is the command `symbayes`."""
 
 import sys
 

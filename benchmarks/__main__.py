@@ -5,12 +5,6 @@ from __future__ import annotations
 import argparse
 import functools
 import json
-import os
-import platform
-import shlex
-import subprocess
-import sys
-import time
 from dataclasses import asdict
 from pathlib import Path
 
@@ -32,6 +26,7 @@ from benchmarks import (
     symmetry_alignment,
     symmetry_discovery,
 )
+from benchmarks.record import origin
 from benchmarks.timing import Result
 from symbayes import use_cores
 
@@ -97,25 +92,11 @@ def _table(results: list[Result]) -> Table:
 
 def _write(out: Path, results: list[Result]) -> None:
     record = {
-        "command": shlex.join(["python", "-m", "benchmarks", *sys.argv[1:]]),
-        "commit": _commit(),
-        "hardware": f"{jax.devices()[0].device_kind}, {os.cpu_count()} cores, {platform.machine()}",
-        "versions": {"python": platform.python_version(), "jax": jax.__version__},
-        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+        **origin("benchmarks"),
         "results": [{**asdict(result), "met": result.met} for result in results],
     }
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(record, indent=2) + "\n")
-
-
-def _commit() -> str:
-    """The commit that is measured; the environment names it where the files came without their history."""
-    if named := os.environ.get("SYMBAYES_COMMIT"):
-        return named
-    answer = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
-    )
-    return answer.stdout.strip() or "unknown"
 
 
 if __name__ == "__main__":

@@ -10,21 +10,14 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import os
-import platform
-import shlex
-import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-import jax
-
 import symbayes as sb
-from benchmarks.__main__ import _commit
+from benchmarks.record import origin
 from symbayes import trees
 from symbayes.cli import main as symbayes
 from symbayes.networks import checkpoints
@@ -47,12 +40,8 @@ def main() -> None:
     if arguments.out:
         record = {
             "what": "Two ResNet-18 with batch norm, each trained an epoch on MNIST: test barriers in nats",
-            "command": shlex.join(["python", "-m", "benchmarks.batch_norm_barriers", *sys.argv[1:]]),
+            **origin("benchmarks.batch_norm_barriers"),
             "given": {name: value for name, value in vars(arguments).items() if name != "out"},
-            "commit": _commit(),
-            "hardware": f"{jax.devices()[0].device_kind}, {os.cpu_count()} cores, {platform.machine()}",
-            "versions": {"python": platform.python_version(), "jax": jax.__version__},
-            "date": time.strftime("%Y-%m-%d", time.gmtime()),
             **found,
         }
         arguments.out.write_text(json.dumps(record, indent=1) + "\n")

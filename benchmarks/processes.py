@@ -11,7 +11,6 @@ import contextlib
 import functools
 import json
 import os
-import platform
 import socket
 import subprocess
 import sys
@@ -24,8 +23,8 @@ from typing import Any
 import jax
 
 import symbayes as sb
-from benchmarks.__main__ import _commit
 from benchmarks.collectives import sent
+from benchmarks.record import origin
 from benchmarks.targets import mnist_sized
 from benchmarks.timing import interleaved
 from symbayes.engine import crew
@@ -162,11 +161,8 @@ def _stored(run: Callable[[Any, Path], None], method: Any) -> None:
 
 def _write(out: Path, results: dict[str, Any]) -> None:
     record = {
-        "command": f"python -m benchmarks.processes --out {out}",
-        "commit": _commit(),
-        "hardware": f"CPU, {os.cpu_count()} cores, {platform.machine()}: overhead and no scaling",
-        "versions": {"python": platform.python_version(), "jax": jax.__version__},
-        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+        **origin("benchmarks.processes"),
+        "note": "several processes on one machine show what the machinery costs, and nothing of scaling",
         "results": results,
     }
     out.write_text(json.dumps(record, indent=2) + "\n")

@@ -273,7 +273,7 @@ def test_a_block_on_many_devices_is_that_on_one(row: Row, posterior: sb.Posterio
     for on, where in ((posterior, None), (placement.place_posterior(posterior, mesh), mesh)):
         working = job(row.meshed or row.method, on, mesh=where)
         first = next(number for number, phase in enumerate(working.phases) if phase.units)
-        state, plan = working.begin(first, working.start.left)
+        state, plan = working.begin(first)
         block = working.advance(first, Cursor(first), state, plan)
         made.append((block.state, block.record))
     assert all(len(leaf.sharding.device_set) == 8 for leaf in jax.tree.leaves(made[1][0].chain))
@@ -294,7 +294,7 @@ def test_start_is_where_the_chains_begin(row: Row, posterior: sb.Posterior) -> N
 
     def begun(seed: int, start: Any = None) -> dict[str, np.ndarray]:
         working = job(row.method, posterior, seed, start=start)
-        return states.to_arrays(working.begin(0, working.start.left)[0].chain.variables)
+        return states.to_arrays(working.begin(0)[0].chain.variables)
 
     each = begun(9)
     trees_each = trees.variables(each)

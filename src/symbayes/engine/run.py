@@ -148,6 +148,7 @@ def _work(job: Job, into: Sink, store: str | Path | None, progress: bool | None)
             stops = interrupt.asked if job.crew.alone else made.stops
             if stops and not made.last and into.entries[-1]["state"]:
                 raise Stopped(_stopped_message(meter.share, store))
+            del made  # its arrays would take memory until the next one is saved
     # Also of a run that had ended already: it may have been killed before it came to this.
     for observer in job.observers:
         into.save_observed(observer.name, observer.finish(job.observed, job.memories[observer.name]))

@@ -261,6 +261,23 @@ def test_chains_do_not_know_of_one_another(row: Row, posterior: sb.Posterior) ->
         np.testing.assert_allclose(value, expected[name][:2], rtol=1e-3, atol=1e-4, err_msg=name)
 
 
+@every_method
+def test_chains_in_groups_are_those_of_all_at_once(row: Row, posterior: sb.Posterior) -> None:
+    """Unless they learn from one another; the first group is that of the test before."""
+    working = job(row.independent, posterior)
+    if any(phase.joint for phase in working.phases if phase.units):
+        with pytest.raises(ValueError, match="learn from one another"):
+            working.in_groups(2)
+        return
+    expected = play(row.independent, posterior)
+    played = play(row.independent, posterior, together=2)
+    assert played.blocks >= CHAINS // 2
+    for part in ("draws", "traces"):
+        for name, value in getattr(played, part).items():
+            wanted = getattr(expected, part)[name]
+            np.testing.assert_allclose(value, wanted, rtol=1e-3, atol=1e-4, err_msg=name)
+
+
 @pytest.mark.parametrize(
     ("row", "along_data"),
     [(row, width) for row in ROWS for width in MESHES.get(row.name, (2,))],

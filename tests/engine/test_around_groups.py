@@ -66,6 +66,18 @@ def test_weights_that_draws_share_are_stored_once_for_each_group(tiny: sb.Poster
     assert homes == [1, 1, 1, 5, 5, 5]
 
 
+def test_its_aligned_twin_is_finished_and_joins_others(tiny: sb.Posterior, tmp_path: Path) -> None:
+    drawn = sb.run(HMC, tiny, store=tmp_path / "run", together=2)
+    twin = sb.analyse.align_run(tmp_path / "run", tmp_path / "twin")
+    assert Run(tmp_path / "twin").finished
+    assert (twin.draws.chains, len(twin.draws)) == (CHAINS, HMC.draws)
+    other = sb.run(HMC, tiny, seed=1)
+    both = sb.join(tmp_path / "run", other)
+    assert both.draws.stats["mode"][:, 0].tolist() == list(range(2 * CHAINS))
+    assert_close(both.draws.select(range(CHAINS)).variables, drawn.variables)
+    assert both.traces["energy"].shape == (2 * CHAINS, HMC.burn_in + HMC.draws)
+
+
 def test_chains_of_a_group_spread_over_a_mesh(tiny: sb.Posterior) -> None:
     method, mesh = dataclasses.replace(ENSEMBLE, chains=8), sb.make_mesh(4, jax.devices()[:4])
     spread = sb.run(method, tiny, mesh=mesh, together=4)

@@ -1,6 +1,7 @@
 """What comes before and after a run in groups, where it is made, and what is told of it."""
 
 import dataclasses
+import types
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 import symbayes as sb
 from symbayes import trees
 from symbayes.draws import Run
-from symbayes.engine import placement
+from symbayes.engine import cost, placement
 from symbayes.engine.displays import Display, Standing
 from symbayes.engine.job import Job
 from symbayes.engine.progress import Meter
@@ -129,10 +130,14 @@ def test_progress_goes_from_nothing_to_the_end_over_all_groups(
     assert sb.Run(tmp_path / "run").gradients == 20.0
 
 
-def test_the_cost_is_that_of_all_groups(tiny: sb.Posterior) -> None:
-    whole, grouped = sb.estimate(ENSEMBLE, tiny), sb.estimate(ENSEMBLE, tiny, together=2)
+def test_the_cost_is_that_of_all_groups(tiny: sb.Posterior, monkeypatch: Any) -> None:
+    """Blocks of four steps that take three seconds, of sixteen steps and two of five chains."""
+    clock = iter([0.0, 100.0, 100.0, 103.0] * 2)
+    monkeypatch.setattr(cost, "time", types.SimpleNamespace(perf_counter=lambda: next(clock)))
+    whole, grouped = (sb.estimate(ENSEMBLE, tiny, 4, together) for together in (None, 2))
     assert (grouped.gradients, grouped.disk) == (whole.gradients, whole.disk) == (20.0, whole.disk)
-    assert 0 < grouped.seconds < 60
+    assert whole.seconds == pytest.approx(3.0 / 4 * 16)
+    assert grouped.seconds == pytest.approx(5 / 2 * whole.seconds)
 
 
 def test_a_meter_expects_later_groups_to_cost_what_this_one_did(tiny: sb.Posterior, tmp_path: Path) -> None:

@@ -64,17 +64,17 @@ class Course:
 
         Of several processes, the first decides.
         """
-        chains = self.method.chains
-        if together is not None and together < chains:
-            groups.require_possible(together, self.phases, self.mesh)
-        together = earlier if together is None else together
+        chains, asked = self.method.chains, together is not None
+        together = together if asked else earlier
         if together is None and chains > 1 and not groups.joint(self.phases):
             one = jax.eval_shape(lambda: initialised(self.posterior, jax.random.key(0), 1))
-            states = self.forms(len(self.phases) - 1, Left(one))
-            together = groups.fitting(self.posterior, states, self.mesh)
+            forms = self.forms(len(self.phases) - 1, Left(one))
+            together = groups.fitting(self.posterior, forms, self.mesh)
         together = self.crew.said(together)
         if together is None or together >= chains:
             return self
+        if asked:
+            groups.require_possible(together, self.phases, self.mesh)
         return dataclasses.replace(self, together=together)
 
     def begin(self, number: int, left: Left | None = None, group: int = 0) -> tuple[State, Plan]:

@@ -55,7 +55,9 @@ def test_a_chain_that_diverges_is_named_by_its_number_in_the_run(tiny: sb.Poster
         sb.run(wild, tiny, together=2)
 
 
-def test_weights_that_draws_share_are_stored_once_for_each_group(tiny: sb.Posterior, tmp_path: Path) -> None:
+def test_weights_that_draws_share_are_stored_once_for_each_group(
+    tiny: sb.Posterior, tmp_path: Path, monkeypatch: Any
+) -> None:
     """Three chains around one network, the last of which is a group of its own."""
     method = sb.Laplace(epochs=1, batch=32, draws=3, chains=3, structure="last-layer")
     start = tiny.init(jax.random.key(1))
@@ -65,6 +67,12 @@ def test_weights_that_draws_share_are_stored_once_for_each_group(tiny: sb.Poster
     assert_close(run.draws.variables, whole.variables)
     homes = [entry["once"]["variables/params/hidden1/kernel"] for entry in run.entries if entry["draws"]]
     assert homes == [1, 1, 1, 5, 5, 5]
+    again: Any = {"start": start, "store": tmp_path / "again", "together": 2, "block_steps": 1}
+    with crash_at(monkeypatch, 4, committed=True), pytest.raises(Crash):
+        sb.run(method, tiny, **again)
+    assert_close(sb.run(method, tiny, **again).variables, whole.variables)
+    stored = [[entry["once"] for entry in Run(tmp_path / name).entries] for name in ("run", "again")]
+    assert stored[0] == stored[1]
 
 
 def test_its_aligned_twin_is_finished_and_joins_others(tiny: sb.Posterior, tmp_path: Path) -> None:

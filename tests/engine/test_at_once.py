@@ -13,9 +13,10 @@ import symbayes as sb
 from draws.folders import contents, results
 from symbayes import trees
 from symbayes.draws import Run
-from symbayes.engine import placement
+from symbayes.engine import course, placement
 from symbayes.engine.groups import cut
 from symbayes.engine.job import Job
+from symbayes.engine.plan import Plan, draw_slots
 from symbayes.engine.start import Start
 from symbayes.posterior.numerics import memory
 
@@ -61,6 +62,19 @@ def test_there_are_as_many_groups_as_memory_needs(tiny: sb.Posterior, monkeypatc
         assert groups(ten, tiny) == sizes, room
         assert groups(ten, tiny, together=10) == [10], "asked for"
         assert groups(dataclasses.replace(ten, chains=1), tiny) == [1]
+
+
+def test_blocks_are_cut_for_a_group_and_alike_for_all(tiny: sb.Posterior, monkeypatch: Any) -> None:
+    """As long as for two chains, also where only one is left."""
+    asked: list[int] = []
+    monkeypatch.setattr(
+        course, "steps_per_block", lambda _, chains, batch: asked.append(chains) or 24 // chains
+    )
+    working = Job(ENSEMBLE, tiny, Start(tiny, 0, CHAINS)).in_groups(2)
+    plans = [working.begin(0, group=number)[1] for number in range(3)]
+    assert plans == [Plan.of(4, 12)] * 3
+    assert asked == [2, 2, 2]
+    assert working.slots == draw_slots(tiny, 2)
 
 
 def test_the_chains_of_a_mesh_have_the_memory_of_all_its_devices(
@@ -128,7 +142,7 @@ def test_a_run_keeps_its_groups_where_there_is_other_memory(
         with monkeypatch.context() as patch:
             room_for(patch, tiny, before)
             sb.run(ENSEMBLE, tiny, store=tmp_path / name, block_steps=4)
-            with crash_at(patch, 2, committed=True), pytest.raises(Crash):
+            with crash_at(patch, 3, committed=True), pytest.raises(Crash):  # where the first of the few ends
                 sb.run(ENSEMBLE, tiny, store=tmp_path / f"{name}-again", block_steps=4)
             room_for(patch, tiny, after)
             sb.run(ENSEMBLE, tiny, store=tmp_path / f"{name}-again", block_steps=4)

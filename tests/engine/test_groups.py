@@ -93,6 +93,9 @@ def test_memory_has_the_bytes_of_the_folder(pair: Pair, tiny: sb.Posterior) -> N
         (made(in_memory).traces, made(pair.grouped).traces),
     ):
         jax.tree.map(np.testing.assert_array_equal, dict(one), dict(other))
+    for draws in (in_memory, pair.grouped):
+        fitted = made(draws).distribution
+        assert fitted is None or len(fitted) == CHAINS
 
 
 def test_it_is_opened_predicted_kept_and_compared(pair: Pair, digits: sb.data.Dataset) -> None:

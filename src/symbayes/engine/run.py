@@ -17,9 +17,10 @@ from symbayes.distributions import from_arrays
 from symbayes.draws import Draws, Origin, Run
 from symbayes.draws.forward import Forward
 from symbayes.engine import placement
+from symbayes.engine.course import Diverged
 from symbayes.engine.crew import joined, require_agreement
 from symbayes.engine.groups import recorded
-from symbayes.engine.job import Diverged, Job
+from symbayes.engine.job import Job
 from symbayes.engine.method import Method
 from symbayes.engine.observers import Observer
 from symbayes.engine.opened import Source

@@ -146,6 +146,8 @@ def test_the_cost_is_that_of_all_groups(tiny: sb.Posterior, monkeypatch: Any) ->
     assert (grouped.gradients, grouped.disk) == (whole.gradients, whole.disk) == (20.0, whole.disk)
     assert whole.seconds == pytest.approx(3.0 / 4 * 16)
     assert grouped.seconds == pytest.approx(5 / 2 * whole.seconds)
+    assert str(grouped).endswith(" of draws, in 3 groups of chains")
+    assert str(whole).endswith(" of draws")
 
 
 def test_a_meter_expects_later_groups_to_cost_what_this_one_did(tiny: sb.Posterior, tmp_path: Path) -> None:

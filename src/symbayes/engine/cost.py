@@ -23,19 +23,20 @@ class Cost:
     """Gradients over all data (of all chains), seconds for them, and bytes of draws.
 
     `adapts` is true where the run itself may change the length of its units: the numbers are those for the
-    given settings.
+    given settings.  `groups` is in how many groups of chains, one after another, the run is made.
     """
 
     gradients: float
     seconds: float
     disk: int
     adapts: bool = False
+    groups: int = 1
 
     def __str__(self) -> str:
         about, until = ("about ", " unless adaptation changes it") if self.adapts else ("", "")
         return (
             f"{about}{self.gradients:,.0f} full-data gradients, about {duration(self.seconds)}{until}, "
-            f"{size(self.disk)} of draws"
+            f"{size(self.disk)} of draws{'' if self.groups == 1 else f', in {self.groups} groups of chains'}"
         )
 
 
@@ -69,6 +70,7 @@ def estimate(
         seconds=seconds * method.chains / job.at_once,
         disk=draws * method.chains,
         adapts=any(phase.units and phase.adapts for phase in job.phases),
+        groups=len(job.groups),
     )
 
 

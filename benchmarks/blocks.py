@@ -20,7 +20,7 @@ class Bare:
         start = Start(posterior, 0, method.chains)
         self.job = Job(method, posterior, start, block_steps=block_steps)
         self.number = next(n for n, phase in enumerate(self.job.phases) if phase.units)
-        self.state, self.plan = self.job.begin(self.number, start.left)
+        self.state, self.plan = self.job.begin(self.number)
 
     @property
     def params(self) -> Any:

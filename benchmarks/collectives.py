@@ -55,7 +55,7 @@ def _program(method: Any, posterior: Any, mesh: Any) -> str:
     method = method.resolve(posterior)
     job = Job(method, posterior, Start(posterior, 0, method.chains), mesh=mesh)
     number = next(n for n, phase in enumerate(job.phases) if phase.units)
-    state, plan = job.begin(number, job.start.left)
+    state, plan = job.begin(number)
     units, _ = plan.next(Cursor(number), job.phases[number], job.slots)
     work = plan.work(Cursor(number), units, job.phases[number], 0, job.slots)
     phase = job.phases[number].arrays()

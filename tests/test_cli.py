@@ -65,6 +65,15 @@ def test_an_ensemble_starts_where_hmc_ended(sampled: Path, tmp_path: Path) -> No
     assert (store / "config.json").read_text().count(str(sampled)) == 1
 
 
+def test_members_go_in_groups(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ensemble = ["sample", "ensemble", "--epochs", "1", "--hidden", "4", "--chains", "3"]
+    assert main([*ensemble, "--together", "1", "--store", str(tmp_path / "run")]) == 0
+    assert sb.Run(tmp_path / "run").config["together"] == 1
+    assert "3 chains x 1 draw" in capsys.readouterr().out
+    assert main([*HMC, "--together", "1", "--store", str(tmp_path / "hmc")]) == 2
+    assert "learn from one another" in capsys.readouterr().err
+
+
 def test_diagnose(sampled: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["diagnose", str(sampled), "--no-align", "--json", "-"]) == 0
     told = capsys.readouterr()

@@ -50,12 +50,14 @@ def play(
     start: Any = None,
     block_steps: int | None = None,
     through_arrays: bool = False,
+    together: int | None = None,
 ) -> Played:
     """All blocks of a run; `through_arrays` makes each in a job of its own, as a run that is stopped after
-    every block and resumed."""
+    every block and resumed, and `together` chains are worked on at once."""
 
     def new() -> Job:
-        return job(method, posterior, seed, start=start, block_steps=block_steps)
+        made = job(method, posterior, seed, start=start, block_steps=block_steps)
+        return made if together is None else made.in_groups(together)
 
     sink = Resumable() if through_arrays else MemorySink()
     if through_arrays:

@@ -261,6 +261,23 @@ def test_chains_do_not_know_of_one_another(row: Row, posterior: sb.Posterior) ->
         np.testing.assert_allclose(value, expected[name][:2], rtol=1e-3, atol=1e-4, err_msg=name)
 
 
+@every_method
+def test_chains_in_groups_are_those_of_all_at_once(row: Row, posterior: sb.Posterior) -> None:
+    """Unless they learn from one another; the first group is that of the test before."""
+    working = job(row.independent, posterior)
+    if any(phase.joint for phase in working.phases if phase.units):
+        with pytest.raises(ValueError, match="learn from one another"):
+            working.in_groups(2)
+        return
+    expected = play(row.independent, posterior)
+    played = play(row.independent, posterior, together=2)
+    assert played.blocks >= CHAINS // 2
+    for part in ("draws", "traces"):
+        for name, value in getattr(played, part).items():
+            wanted = getattr(expected, part)[name]
+            np.testing.assert_allclose(value, wanted, rtol=1e-3, atol=1e-4, err_msg=name)
+
+
 @pytest.mark.parametrize(
     ("row", "along_data"),
     [(row, width) for row in ROWS for width in MESHES.get(row.name, (2,))],
@@ -273,7 +290,7 @@ def test_a_block_on_many_devices_is_that_on_one(row: Row, posterior: sb.Posterio
     for on, where in ((posterior, None), (placement.place_posterior(posterior, mesh), mesh)):
         working = job(row.meshed or row.method, on, mesh=where)
         first = next(number for number, phase in enumerate(working.phases) if phase.units)
-        state, plan = working.begin(first, working.start.left)
+        state, plan = working.begin(first)
         block = working.advance(first, Cursor(first), state, plan)
         made.append((block.state, block.record))
     assert all(len(leaf.sharding.device_set) == 8 for leaf in jax.tree.leaves(made[1][0].chain))
@@ -294,7 +311,7 @@ def test_start_is_where_the_chains_begin(row: Row, posterior: sb.Posterior) -> N
 
     def begun(seed: int, start: Any = None) -> dict[str, np.ndarray]:
         working = job(row.method, posterior, seed, start=start)
-        return states.to_arrays(working.begin(0, working.start.left)[0].chain.variables)
+        return states.to_arrays(working.begin(0)[0].chain.variables)
 
     each = begun(9)
     trees_each = trees.variables(each)

@@ -11,7 +11,7 @@ import symbayes as sb
 from draws.folders import results
 from symbayes.distributions import Mixture, to_arrays
 from symbayes.draws import Run
-from symbayes.engine import job, states
+from symbayes.engine import course, job, states
 
 from .play import KEPT, LENGTH, Play, bias, trail_of, unit_keys
 from .runs import Crash, crash_at
@@ -40,7 +40,7 @@ def traces_of(draws: sb.Draws) -> dict[str, np.ndarray]:
 @pytest.mark.parametrize("slots", [64, 2])
 def test_scattered_units_end_in_draws(posterior, monkeypatch, block_steps, slots):
     """Draws of several stretches in one block, and more units than there are slots."""
-    monkeypatch.setattr(job, "draw_slots", lambda *_: slots)
+    monkeypatch.setattr(course, "draw_slots", lambda *_: slots)
     drawn = sb.run(Play("walk"), posterior, block_steps=block_steps)
     assert len(drawn) == len(KEPT)
     expected = [LENGTH * (unit + 1) for unit in KEPT]
@@ -57,7 +57,7 @@ def test_several_stretches_share_a_block(posterior, tmp_path):
     sb.run(Play("walk"), posterior, store=tmp_path / "run", block_steps=100)
     entries = Run(tmp_path / "run").entries
     assert [entry["draws"] for entry in entries] == [5]
-    assert entries[0]["cursor"] == {"phase": 0, "unit": 12, "piece": 0, "drawn": 5}
+    assert entries[0]["cursor"] == {"phase": 0, "unit": 12, "piece": 0, "drawn": 5, "group": 0}
 
 
 @cuts
@@ -176,7 +176,7 @@ def test_what_was_fitted_is_committed_with_the_block_that_ends_its_phase(posteri
     run = Run(store)
     fitted = [entry for entry in run.entries if entry["distribution"]]
     assert len(fitted) == 1
-    assert fitted[0]["cursor"] == {"phase": 0, "unit": 3, "piece": 0, "drawn": 0}
+    assert fitted[0]["cursor"] == {"phase": 0, "unit": 3, "piece": 0, "drawn": 0, "group": 0}
     assert fitted[0]["distribution"]["file"] == f"distribution/{fitted[0]['block']:06d}.safetensors"
     assert len(list((store / "distribution").iterdir())) == 1
     assert run.distribution is not None

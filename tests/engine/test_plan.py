@@ -122,6 +122,11 @@ def test_a_cursor_that_was_recorded_goes_on_alike(case):
         assert case.plan.next(Cursor.read(cursor.record()), case.phase, case.slots) == (units, after)
 
 
+def test_a_cursor_without_a_group_is_of_the_first():
+    """Of a run that was stored when there were none."""
+    assert Cursor.read({"phase": 1, "unit": 2, "piece": 3, "drawn": 4}) == Cursor(1, 2, 3, 4, group=0)
+
+
 def test_longer_phases_are_cut_in_the_same_way():
     """The units of an extended run are those of the run that asked for more at once, but for one block."""
     short = Case(Scattered(7, frozenset(range(7))), 5, 15, 64, 0)

@@ -160,6 +160,7 @@ def test_a_full_disk_and_a_ctrl_c_stop_both_and_the_run_goes_on_to_the_same_byte
         ("method", "ValueError: process 1 disagrees with process 0 on the method: start all"),
         ("data", "ValueError: process 1 disagrees with process 0 on the data: start all"),
         ("version", "ValueError: process 1 disagrees with process 0 on the versions: start all"),
+        ("groups", "ValueError: process 1 disagrees with process 0 on the chains at once: start all"),
         ("folder", "RunError: process 1 does not see what process 0 writes to "),
         ("other run", "RunError: "),
     ],

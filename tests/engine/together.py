@@ -25,9 +25,12 @@ from symbayes.engine.crew import SWEEP, Crew, everyone
 from symbayes.engine.sinks import Follower
 
 HMC = sb.HMC(0.01, trajectory=0.05, burn_in=3, draws=17, chains=2)
-ENSEMBLE = sb.DeepEnsemble(0.01, epochs=10, batch=32, chains=2)
-METHODS: dict[str, tuple[Any, int]] = {"hmc": (HMC, 10), "ensemble": (ENSEMBLE, 4)}
-"""With the steps of a block."""
+ENSEMBLE = sb.DeepEnsemble(0.01, epochs=5, batch=32, chains=4)
+METHODS: dict[str, tuple[Any, dict[str, int]]] = {
+    "hmc": (HMC, {"block_steps": 10}),
+    "ensemble": (ENSEMBLE, {"block_steps": 4, "together": 2}),
+}
+"""With the steps of a block; the ensemble in two groups of chains."""
 
 
 def posterior(mesh: Any = None, examples: slice = slice(126)) -> sb.Posterior:
@@ -48,10 +51,10 @@ def mesh(name: str, devices: Any = None) -> Any:
 
 
 def draw(name: str, store: Path | None, devices: Any = None, **other: Any) -> sb.Draws:
-    method, block_steps = METHODS[name]
+    method, blocks = METHODS[name]
     method = other.pop("method", method)
     on = other.pop("mesh", None) or mesh(name, devices)
-    options = {"seed": 5, "observers": [sb.Moments()], "block_steps": block_steps, "mesh": on}
+    options = {"seed": 5, "observers": [sb.Moments()], **blocks, "mesh": on}
     given = other.pop("posterior", None) or posterior(on)
     return sb.run(method, given, store=store, **(options | other))
 
@@ -79,6 +82,7 @@ def refusals(number: int, folder: Path) -> dict[str, str]:
         "axes": lambda: draw("hmc", at, mesh=jax.sharding.Mesh(four, ("chain", "data"))),
         "left out": lambda: _three_processes(lambda: draw("hmc", at)),
         "other run": lambda: draw("hmc", folder / "hmc", seed=6),
+        "groups": lambda: draw("ensemble", at, together=2 + number),
         "diverged": lambda: draw("ensemble", None, method=dataclasses.replace(ENSEMBLE, learning_rate=1e30)),
     }
     return {name: told(case) for name, case in cases.items()} | {"written": str(at.exists())}

@@ -65,7 +65,7 @@ def test_a_trajectory_has_at_most_sixteen_times_its_steps_while_adapting(tiny: A
     assert steps_at(adapting, tiny, 100.0) == steps_at(drawing, tiny, 100.0) == 1
     assert steps_at(drawing, tiny, 1e-6) == pytest.approx(200_000, rel=1e-4)
     job = Job(method, tiny, Start(tiny, 0, method.chains, begin))
-    state, plan = job.begin(0, job.start.left)
+    state, plan = job.begin(0)
     state = dataclasses.replace(state, shared=DualAveraging.start(1e-6))
     made = job.advance(0, Cursor(), state, plan)
     np.testing.assert_allclose(made.record.traces["step_size"][:, 0], 1e-6)

@@ -112,7 +112,8 @@ def _name(run: Opened) -> str:
 
 def _configuration(run: Opened, to: Source, by: Criterion, restarts: int, seed: int) -> dict[str, Any]:
     """The configuration of the source, with a record of the alignment."""
-    kept = {key: value for key, value in run.config.items() if key not in ("created", "observers")}
+    dropped = ("created", "observers", "together")
+    kept = {key: value for key, value in run.config.items() if key not in dropped}
     size = run.draws.draws_within(BLOCK_BYTES)
     blocks = sum(-(-segment.draws // size) for segment in run.draws.segments)
     other = None if to == "joint" else open_run(to)

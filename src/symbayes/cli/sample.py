@@ -40,6 +40,7 @@ class Where:
         seed: the same seed gives the same draws.
         start: folder of another run; the chains begin at its last draws.
         keep: keep every n-th draw; 0 keeps none.
+        together: number of chains worked on at once; the others follow in groups.
         splits: draw on all splits of a uci set, or on the first INT of them, each into a folder of its own
             below the store, and print mean and standard error over them.
         json: a file to write the numbers of the final table to; - is the standard output.
@@ -54,6 +55,7 @@ class Where:
     seed: int = 0
     start: Annotated[Path | None, default("fresh networks")] = None
     keep: int = 1
+    together: Annotated[int | None, default("as many as fit in memory")] = None
     splits: Annotated[str | None, default("one split", "all|INT")] = None
     json: Json = None
     estimate: bool = True
@@ -120,7 +122,7 @@ def _draw(
                 soft_wrap=True,
             )
     if where.estimate and mesh is None and not (store.is_dir() and any(store.iterdir())):
-        cost = engine.estimate(method, posterior)
+        cost = engine.estimate(method, posterior, together=where.together)
         cost = dataclasses.replace(cost, disk=cost.disk // where.keep if where.keep > 0 else 0)
         console.print(f"{method.name}: {cost}", highlight=False, soft_wrap=True)
     about = dataset.about
@@ -133,6 +135,7 @@ def _draw(
         store=store,
         start=start,
         keep=where.keep,
+        together=where.together,
         mesh=mesh,
         progress=True,
         about=about,

@@ -1,8 +1,8 @@
-"""Draws of several runs as one: more chains, or longer ones."""
+"""Draws of several runs as one: more chains, or longer ones; and of the groups of chains of one run."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -38,16 +38,18 @@ class Side:
 
 @dataclass(frozen=True)
 class SideBySide:
-    """Chains of several runs, read when asked for."""
+    """Chains of several runs, or of groups within one, read when asked for; `names` are those of the arrays
+    that are taken, None for all."""
 
     sides: tuple[Side, ...]
-    names: frozenset[str]
+    names: frozenset[str] | None
     draws: int
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         chains = sum(side.draws.chains for side in self.sides)
         first = self.sides[0].draws.segments[0].shapes()
-        return {name: (chains, self.draws, *shape[2:]) for name, shape in first.items() if name in self.names}
+        taken = first if self.names is None else first.keys() & self.names
+        return {name: (chains, self.draws, *shape[2:]) for name, shape in first.items() if name in taken}
 
     def read(self, name: str, draws: slice, rows: slice = slice(None)) -> np.ndarray:
         start, stop, _ = draws.indices(self.draws)
@@ -105,6 +107,38 @@ def joined(parts: Sequence[Draws], along: Along = "chain") -> Draws:
         if MODE in names:
             modes += int(part.stats["mode"].max()) + 1
     return Draws([SideBySide(tuple(sides), names, len(first))], forward=forward)
+
+
+def side_by_side(groups: Sequence[Sequence[Segment]]) -> list[Segment]:
+    """The segments of a run whose chains were worked on in groups, which have the same blocks.
+
+    Nothing is read yet, and modes are those of the run.
+    """
+    if len(groups) < 2:
+        return [segment for group in groups for segment in group]
+    return [
+        SideBySide(tuple(Side(Draws([segment]), 0) for segment in block), None, block[0].draws)
+        for block in zip(*groups, strict=True)
+    ]
+
+
+def pieces(segment: Segment) -> list[Segment]:
+    """A segment, or those of all its sides."""
+    if not isinstance(segment, SideBySide):
+        return [segment]
+    return [piece for side in segment.sides for each in side.draws.segments for piece in pieces(each)]
+
+
+def concatenated(parts: Iterable[Mapping[str, np.ndarray]], axis: int) -> dict[str, np.ndarray]:
+    """Arrays of the same name one after the other."""
+    listed: dict[str, list[np.ndarray]] = {}
+    for part in parts:
+        for name, array in part.items():
+            listed.setdefault(name, []).append(array)
+    return {
+        name: arrays[0] if len(arrays) == 1 else np.concatenate(arrays, axis=axis)
+        for name, arrays in sorted(listed.items())
+    }
 
 
 def repeated(parts: Sequence[Draws]) -> tuple[int, int] | None:

@@ -17,9 +17,9 @@ line that has one, and makes what came after it again.
 from __future__ import annotations
 
 import contextlib
-import fcntl
+import itertools
 import json
-import os
+import math
 import time
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
@@ -30,7 +30,9 @@ import numpy as np
 from symbayes import specs
 from symbayes.draws import files, journal
 from symbayes.draws.draws import Draws
+from symbayes.draws.folder import locked, require_run_or_empty
 from symbayes.draws.forward import FITTED, Forward
+from symbayes.draws.joining import concatenated, side_by_side
 from symbayes.draws.shards import RunError, ShardSegment, Steady, StoredFile, without_repeats
 from symbayes.specs import Recorded
 from symbayes.trees import Array
@@ -43,7 +45,11 @@ INFORMATIVE = ("versions", "created", "devices", "processes", "about", "derived_
 
 
 class Run:
-    """A run folder, opened for reading; `write` opens one for writing."""
+    """A run folder, opened for reading; `write` opens one for writing.
+
+    Where chains were worked on in groups, draws, traces and the distribution are those of the groups that are
+    complete, side by side, or of the first one while there is no other.
+    """
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -67,9 +73,9 @@ class Run:
         state is stored.
         """
         folder = Path(path)
-        _require_run_or_empty(folder)
+        require_run_or_empty(folder)
         files.make_folders(folder)
-        with _locked(folder):
+        with locked(folder):
             run = cls(folder) if (folder / "config.json").exists() else _created(folder, config)
             run._require_whole()
             if not run.entries and run._differences(config):
@@ -90,14 +96,19 @@ class Run:
 
     @property
     def cursor(self) -> dict[str, int] | None:
-        """How far the run is: phase, unit, piece, and draws of each chain; None before the first block."""
+        """How far the run is: phase, unit, piece, draws of each chain, and which group of chains; None before
+        the first block."""
         return self.entries[-1]["cursor"] if self.entries else None
 
     @property
     def finished(self) -> bool:
-        """Whether all units of all phases are done; the last ones may have none."""
+        """Whether all units of all phases are done, of all chains; the last ones may have none."""
         units, cursor = self.config["units"], self.cursor
         if cursor is None:
+            return False
+        together = self.config.get("together")
+        groups = 1 if together is None else math.ceil(self.config["method"]["chains"] / together)
+        if cursor.get("group", 0) < groups - 1:
             return False
         return cursor["unit"] == units[cursor["phase"]] and not any(units[cursor["phase"] + 1 :])
 
@@ -114,24 +125,36 @@ class Run:
     @property
     def traces(self) -> dict[str, np.ndarray]:
         """Statistics of every unit of the run, draws or not, each (chain, unit)."""
-        parts: dict[str, list[np.ndarray]] = {}
-        for entry in self.entries:
-            if entry["traces"]:
-                for name, array in files.read_arrays(self._stored(entry["traces"]).verify()).items():
-                    parts.setdefault(name, []).append(array)
-        return {name: np.concatenate(arrays, axis=1) for name, arrays in sorted(parts.items())}
+        return concatenated(
+            (
+                concatenated((self._read(entry["traces"]) for entry in group if entry["traces"]), axis=1)
+                for group in self._groups()
+            ),
+            axis=0,
+        )
 
     @property
     def distribution(self) -> dict[str, np.ndarray] | None:
         """The arrays of what the method fitted last, if anything."""
-        fitted = [entry["distribution"] for entry in self.entries if entry["distribution"]]
-        return files.read_arrays(self._stored(fitted[-1]).verify()) if fitted else None
+        fitted = [self.fitted(_group(group[0])) for group in self._groups()]
+        return concatenated((arrays for arrays in fitted if arrays is not None), axis=0) or None
+
+    def fitted(self, group: int) -> dict[str, np.ndarray] | None:
+        """The same of one group of chains, which need not be complete."""
+        found = [entry["distribution"] for entry in self.entries if _group(entry) == group]
+        last = next((record for record in reversed(found) if record), None)
+        return None if last is None else self._read(last)
 
     @property
     def draws(self) -> Draws:
         """The committed draws, read from disk when walked."""
-        segments = [self._segment(entry) for entry in self.entries if entry["shard"]]
-        return Draws(segments, observed=self._observed(), path=self.path, forward=self.forward)
+        groups = [[self._segment(entry) for entry in group if entry["shard"]] for group in self._groups()]
+        return Draws(side_by_side(groups), observed=self._observed(), path=self.path, forward=self.forward)
+
+    def _groups(self) -> list[list[dict[str, Any]]]:
+        """The entries of every group of chains that is to be seen."""
+        groups = [list(entries) for _, entries in itertools.groupby(self.entries, key=_group)]
+        return groups if self.finished or len(groups) < 2 else groups[:-1]
 
     @property
     def forward(self) -> Forward:
@@ -142,7 +165,7 @@ class Run:
     def state(self) -> dict[str, np.ndarray]:
         """The arrays from which the run goes on."""
         record = next(entry["state"] for entry in reversed(self.entries) if entry["state"])
-        return files.read_arrays(self._stored(record).verify())
+        return self._read(record)
 
     def commit(
         self,
@@ -171,6 +194,8 @@ class Run:
             gradients: over all data, how many the block took of all chains.
         """
         block = self.blocks
+        if self.entries and _group(self.entries[-1]) != cursor.get("group", 0):
+            self._steady = {}
         written, once, steady = without_repeats(draws if count else {}, block, self._last_steady())
         parts = {
             "shard": ("draws", written if count else None),
@@ -209,6 +234,9 @@ class Run:
         files.write_bytes(self.path / name, *content)
         return {"file": name, "bytes": files.size(content), "sha256": files.sha256(*content)}
 
+    def _read(self, record: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        return files.read_arrays(self._stored(record).verify())
+
     def _stored(self, record: Mapping[str, Any]) -> StoredFile:
         return StoredFile(self.path / record["file"], record["bytes"], record["sha256"])
 
@@ -219,9 +247,10 @@ class Run:
         return ShardSegment(self._stored(entry["shard"]), entry["draws"], homes)
 
     def _last_steady(self) -> Steady:
-        """What did not change within the last block that has draws, and which block holds it."""
+        """What did not change within the last block with draws of these chains, and which block holds it."""
         if self._steady is None:
-            last = next((entry for entry in reversed(self.entries) if entry["shard"]), None)
+            chains = [entry for entry in self.entries if _group(entry) == _group(self.entries[-1])]
+            last = next((entry for entry in reversed(chains) if entry["shard"]), None)
             once = {} if last is None else last.get("once", {})
             first = None if last is None else self._segment(last)
             self._steady = {name: (home, first.read(name, slice(1))) for name, home in once.items() if first}
@@ -289,6 +318,11 @@ class Run:
             path.unlink()
 
 
+def _group(entry: Mapping[str, Any]) -> int:
+    """The group of chains that a block is of."""
+    return entry["cursor"].get("group", 0)
+
+
 def _at(config: Mapping[str, Any], name: str) -> Any:
     """The value under a dotted name."""
     value: Any = config
@@ -303,38 +337,3 @@ def _created(folder: Path, config: Mapping[str, Any]) -> Run:
     created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     files.write_json(folder / "config.json", {**config, "created": created})
     return Run(folder)
-
-
-@contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock; the system releases it when the process ends, however it ends."""
-    try:
-        descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o644)
-    except OSError as error:
-        raise files.explained(error, folder / "lock") from error
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
-            raise RunError(
-                f"{folder} is being written by another process ({holder or 'unknown'}): "
-                "wait for it, stop it, or choose another folder"
-            ) from error
-        with contextlib.suppress(OSError):  # a full disk: the lock holds without the note of its holder
-            os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, str(os.getpid()).encode(), 0)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def _require_run_or_empty(folder: Path) -> None:
-    """Refuse a folder of someone else's files, before anything is written there."""
-    expected = (folder / "lock", folder / "config.json.partial")
-    foreign = (path for path in folder.rglob("*") if not path.is_dir() and path not in expected)
-    if (path := next(foreign, None)) and not (folder / "config.json").exists():
-        raise RunError(
-            f"{folder} is not a run and not empty (it holds {path.relative_to(folder)}): "
-            "choose another folder"
-        )

@@ -1,8 +1,8 @@
 """The engine: what a method is, how it is run, resumed and extended, what follows it, and where it runs."""
 
 from symbayes.engine.cost import Cost, estimate
+from symbayes.engine.course import Diverged
 from symbayes.engine.crew import Elsewhere
-from symbayes.engine.job import Diverged
 from symbayes.engine.joining import join
 from symbayes.engine.method import Method, method
 from symbayes.engine.observers import Moments, Observer, Predictions

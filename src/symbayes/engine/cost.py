@@ -23,33 +23,37 @@ class Cost:
     """Gradients over all data (of all chains), seconds for them, and bytes of draws.
 
     `adapts` is true where the run itself may change the length of its units: the numbers are those for the
-    given settings.
+    given settings.  `groups` is in how many groups of chains, one after another, the run is made.
     """
 
     gradients: float
     seconds: float
     disk: int
     adapts: bool = False
+    groups: int = 1
 
     def __str__(self) -> str:
         about, until = ("about ", " unless adaptation changes it") if self.adapts else ("", "")
         return (
             f"{about}{self.gradients:,.0f} full-data gradients, about {duration(self.seconds)}{until}, "
-            f"{size(self.disk)} of draws"
+            f"{size(self.disk)} of draws{'' if self.groups == 1 else f', in {self.groups} groups of chains'}"
         )
 
 
-def estimate(method: Method, posterior: Posterior, block_steps: int | None = None) -> Cost:
+def estimate(
+    method: Method, posterior: Posterior, block_steps: int | None = None, together: int | None = None
+) -> Cost:
     """The cost of a run, summed over its phases, from timing one block of each.
 
-    Programs compiled for this are used by the run too.
+    Programs compiled for this are used by the run too.  Where chains go in groups (`together` is as in
+    `run`), those of the first group are timed.
     """
-    mesh = placement.over_cores(posterior, method.chains)
+    mesh = placement.over_cores(posterior, method.chains, together)
     posterior = posterior if mesh is None else placement.place_posterior(posterior, mesh)
     method = method.resolve(posterior)
     start = Start(posterior, 0, method.chains)
-    job = Job(method, posterior, start, mesh=mesh, block_steps=block_steps)
-    left, seconds, gradients, known = job.start.left, 0.0, 0.0, {}
+    job = Job(method, posterior, start, mesh=mesh, block_steps=block_steps).in_groups(together)
+    left, seconds, gradients, known = None, 0.0, 0.0, {}
     for number, phase in enumerate(job.phases):
         if phase.units:
             state, plan = job.begin(number, left)
@@ -63,9 +67,10 @@ def estimate(method: Method, posterior: Posterior, block_steps: int | None = Non
     draws = kept_draws(job.phases) * trees.nbytes(jax.eval_shape(posterior.init, jax.random.key(0)))
     return Cost(
         gradients=gradients * method.chains,
-        seconds=seconds,
+        seconds=seconds * method.chains / job.at_once,
         disk=draws * method.chains,
         adapts=any(phase.units and phase.adapts for phase in job.phases),
+        groups=len(job.groups),
     )
 
 

@@ -1,4 +1,4 @@
-"""The work of a run, block by block: phases entered and left, blocks made, checked, observed and saved.
+"""The work of a run, block by block: for each group of chains, blocks made, checked, observed and saved.
 
 While the device works on one block, the one before it is checked, observed and saved by another thread: some
 devices hold the calling thread until a block is done.
@@ -19,20 +19,17 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.sharding import Mesh
 
 from symbayes.distributions import Mixture, from_arrays, to_arrays
 from symbayes.draws.draws import named_arrays
 from symbayes.draws.forward import FITTED
-from symbayes.engine import loop, placement, states
-from symbayes.engine.crew import Crew
+from symbayes.engine import loop, states
+from symbayes.engine.course import Course, Diverged
 from symbayes.engine.loop import Record, State
-from symbayes.engine.method import Method
 from symbayes.engine.observers import Memory, Observer
 from symbayes.engine.phase import Left, Phase
-from symbayes.engine.plan import Cursor, Plan, draw_slots, steps_per_block
+from symbayes.engine.plan import Cursor, Plan
 from symbayes.engine.sinks import Sink
-from symbayes.engine.start import Start
 from symbayes.posterior import Posterior
 from symbayes.posterior.forwards import Passes, predicting
 
@@ -43,10 +40,6 @@ STATE_BYTES_PER_SECOND = 2e7
 """State is saved so seldom that it takes no more of the disk than this, and at the end of the run."""
 
 
-class Diverged(FloatingPointError):
-    """Numbers stopped being finite; the message says where, and the remedy."""
-
-
 @dataclass(frozen=True)
 class Block:
     """What a block made, and where the run is after it.
@@ -55,7 +48,7 @@ class Block:
         record: arrays that may still be under way.
         units: numbers, within the phase, of the units that are complete; none for a piece of one.
         kept: which of these end in draws.
-        first: number of the first of these draws within the run.
+        first: number of the first of these draws, counted in each chain.
         seen: what observers took of it.
         distribution: what the phase that ends here has fitted, if anything.
         last: whether the run ends here.
@@ -79,23 +72,15 @@ class Block:
 
 
 @dataclass
-class Job:
-    """A method on a posterior, with what follows it.
+class Job(Course):
+    """The course of a run, with what follows it.
 
     `stopping` says whether the run is about to stop: then the state of the block at hand is stored.
     """
 
-    method: Method
-    posterior: Posterior
-    start: Start
     observers: tuple[Observer, ...] = ()
     keep: int = 1
-    mesh: Mesh | None = None
-    block_steps: int | None = None
     stopping: Callable[[], bool] = lambda: False
-    crew: Crew = field(default_factory=Crew)
-    phases: tuple[Phase, ...] = field(init=False)
-    slots: int = field(init=False)
     memories: dict[str, Memory] = field(init=False, default_factory=dict)
     observed: Posterior = field(init=False)
     """The posterior as observers see it: with the likelihood that predictions are of."""
@@ -103,62 +88,9 @@ class Job:
     _saved: float = field(init=False, default=-np.inf)
 
     def __post_init__(self) -> None:
-        self.posterior = self.method.prepared(self.posterior)
-        self.phases = self.method.phases(self.posterior)
-        self.slots = draw_slots(self.posterior, self.method.chains)
+        super().__post_init__()
         self.observed = copy.copy(self.posterior)
         self.observed.likelihood = predicting(self.posterior.likelihood, self.method.forward)
-
-    # Phases
-
-    def begin(self, number: int, left: Left) -> tuple[State, Plan]:
-        """The state with which a phase begins, and how it is cut into blocks."""
-        state = self._placed(self._entered(number, left, loop.enter))
-        if left.chain is None and (bad := states.first_nonfinite(self._readable(state.chain))) is not None:
-            raise Diverged(
-                f"the start is not finite ({bad}): "
-                "check the scale of the inputs and of the prior, or give another start"
-            )
-        plan = self.plan(number, state)
-        return self._placed(self._with_flight(self.phases[number].arrays(), state, plan)), plan
-
-    def _entered(self, number: int, left: Left, enter: Callable[..., State] = loop.entered) -> State:
-        phase = self.phases[number].arrays()
-        return enter(self.posterior, phase, left, self.start.key, np.uint32(number))
-
-    def plan(self, number: int, state: State) -> Plan:
-        """How a phase is cut, from the length that its units have when it begins."""
-        phase = self.phases[number].arrays()
-        steps = int(phase.steps(self.posterior, state.shared))
-        batch = self.posterior.size if phase.batch is None else phase.batch
-        return Plan.of(steps, self.block_steps or steps_per_block(self.posterior, self.method.chains, batch))
-
-    def leave(self, number: int, state: State, left: Left) -> Left:
-        """What a phase that ended hands to the next."""
-        return loop.leave(self.posterior, self.phases[number].arrays(), state, left.distribution)
-
-    def _with_flight(self, phase: Phase, state: State, plan: Plan) -> State:
-        return state if plan.whole else loop.with_flight(self.posterior, phase, state)
-
-    def _placed(self, state: State) -> State:
-        return state if self.mesh is None else placement.place_state(state, self.mesh)
-
-    def _readable(self, tree: Any) -> Any:
-        """What this process can read; of several processes all take part."""
-        return tree if self.crew.alone else placement.gathered(tree, self.mesh)
-
-    def form(self, number: int, plan: Plan) -> State:
-        """Shapes and types of the state within a phase, without computing anything."""
-
-        def entered(left: Left) -> State:
-            for earlier in range(number):
-                if self.phases[earlier].units:
-                    left = self.leave(earlier, self._entered(earlier, left), left)
-            return self._with_flight(self.phases[number].arrays(), self._entered(number, left), plan)
-
-        return jax.eval_shape(entered, self.start.form)
-
-    # Blocks
 
     def work(self, sink: Sink) -> Iterator[tuple[Block, dict[str, Memory]]]:
         """Make and save every block that is missing; gives each with the observers' memories after it.
@@ -181,19 +113,34 @@ class Job:
 
     def blocks(self, sink: Sink, memories: dict[str, Memory]) -> Iterator[Block]:
         """The blocks that are missing, dispatched one after the other."""
-        cursor, plan, state, left = Cursor(), None, None, None
+        ended = Cursor.read(sink.entries[-1]["cursor"]) if sink.blocks else Cursor()
+        if not sink.blocks:
+            yield from self._of_group(ended)
+        elif self._is_last(ended) and not self.observers:
+            return  # and nobody asks for a state that may take gigabytes
+        else:
+            yield from self._of_group(ended, *self.restored(sink, memories))
+        for group in range(ended.group + 1, len(self.groups)):
+            yield from self._of_group(Cursor(group=group))
+
+    def _is_last(self, cursor: Cursor) -> bool:
+        """Whether nothing is left to do."""
         last = max((n for n, phase in enumerate(self.phases) if phase.units), default=0)
-        if sink.blocks:
-            ended = Cursor.read(sink.entries[-1]["cursor"])
-            if (ended.phase, ended.unit) == (last, self.phases[last].units) and not self.observers:
-                return  # and nobody asks for a state that may take gigabytes
-            cursor, plan, state, left = self.restored(sink, memories)
+        end = (len(self.groups) - 1, last, self.phases[last].units)
+        return (cursor.group, cursor.phase, cursor.unit) == end
+
+    def _of_group(
+        self, cursor: Cursor, plan: Plan | None = None, state: State | None = None, left: Left | None = None
+    ) -> Iterator[Block]:
+        """The blocks of a group of chains from here on."""
         for number, phase in enumerate(self.phases):
             if number < cursor.phase or not phase.units:
                 continue
             if number > cursor.phase or state is None or plan is None:
-                state, plan = self.begin(number, left or self.start.left)
-                cursor = Cursor(number, drawn=cursor.drawn)
+                state, plan = self.begin(number, left, cursor.group)
+                cursor = Cursor(number, drawn=cursor.drawn, group=cursor.group)
+                if left is not None:
+                    left = Left(None, distribution=left.distribution)  # the rest would only take memory
             if self.observers and self.method.forward in FITTED and left is not None:
                 self._law = self._readable(left.distribution)
             while cursor.unit < phase.units:
@@ -201,9 +148,9 @@ class Job:
                 made = self.advance(number, cursor, state, plan)
                 state, cursor = made.state, made.after
                 if cursor.unit == phase.units:
-                    left = self.leave(number, state, left or self.start.left)
+                    left = self.leave(number, state, left)
                     fitted = self._readable(left.distribution) if phase.overrides("fit") else None
-                    made = dataclasses.replace(made, distribution=fitted, last=number == last)
+                    made = dataclasses.replace(made, distribution=fitted, last=self._is_last(cursor))
                 if not self.crew.alone:
                     whole = self._readable(state) if saves or made.last else None
                     made = dataclasses.replace(made, whole=whole, stops=stops)
@@ -225,27 +172,27 @@ class Job:
         if self.stopping():
             self.crew.ask_to_stop()
 
-    def restored(self, sink: Sink, memories: dict[str, Memory]) -> tuple[Cursor, Plan, State, Left]:
-        """Where a run that was stopped goes on; the observers' `memories` are filled in."""
+    def restored(self, sink: Sink, memories: dict[str, Memory]) -> tuple[Plan, State, Left]:
+        """What a run that was stopped goes on with; the observers' `memories` are filled in."""
         entry = sink.entries[-1]
         cursor, plan = Cursor.read(entry["cursor"]), Plan(**entry["plan"])
-        like = (self.form(cursor.phase, plan), memories)
+        like = (self.form(cursor.phase, plan, cursor.group), memories)
         state, remembered = states.from_arrays(sink.state(), like)
         state, left = self._placed(state), Left(None)
         memories.update(remembered)
-        if sink.distribution is not None:
-            fitted = from_arrays(sink.distribution)
-            assert isinstance(fitted, Mixture), "a run keeps its chains' distributions as a mixture"
-            left = Left(None, distribution=fitted.components)
+        if (fitted := sink.fitted(cursor.group)) is not None:
+            mixture = from_arrays(fitted)
+            assert isinstance(mixture, Mixture), "a run keeps its chains' distributions as a mixture"
+            left = Left(None, distribution=mixture.components)
         if cursor.unit == self.phases[cursor.phase].units:
             left = self.leave(cursor.phase, state, left)
-        return cursor, plan, state, left
+        return plan, state, left
 
     def advance(self, number: int, cursor: Cursor, state: State, plan: Plan) -> Block:
         """The next block of a phase, dispatched."""
         phase, before = self.phases[number], sum(earlier.units for earlier in self.phases[:number])
         units, after = plan.next(cursor, phase, self.slots)
-        work = plan.work(cursor, units, phase, before, self.slots)
+        work = plan.work(cursor, units, phase, before, self.slots, self.groups[cursor.group].start)
         state, record = loop.program(self.posterior, phase)(
             self.posterior, phase.arrays(), state, work, slots=self.slots, whole=plan.whole
         )
@@ -265,8 +212,11 @@ class Job:
         traces = _cut(made.record.traces, len(made.units))
         variables, own, seen = _cut((made.record.variables, made.record.drawn, made.seen), count)
         statistics = own | {name: np.ascontiguousarray(trace[:, made.kept]) for name, trace in traces.items()}
-        self._require_finite(sink.blocks, {"trace": traces, "draw": variables, "statistics": statistics})
-        statistics["mode"] = np.repeat(self.start.modes[:, None], count, axis=1)
+        chains = self.groups[made.after.group]
+        found = {"trace": traces, "draw": variables, "statistics": statistics}
+        self._require_finite(sink.blocks, found, chains.start)
+        modes = self.start.modes[chains.start : chains.stop]
+        statistics["mode"] = np.repeat(modes[:, None], count, axis=1)
         if count:
             memories = {
                 o.name: o.update(self.observed, memories[o.name], seen[o.name]) for o in self.observers
@@ -289,8 +239,9 @@ class Job:
         return memories
 
     def gradients(self, made: Block) -> float:
-        """Over all data, what a block took of all chains."""
-        return int(made.record.steps) * made.phase.gradients_per_step(self.posterior) * self.method.chains
+        """Over all data, what a block took of all its chains."""
+        each = int(made.record.steps) * made.phase.gradients_per_step(self.posterior)
+        return each * len(self.groups[made.after.group])
 
     def _state(self, made: Block, memories: dict[str, Memory]) -> dict[str, np.ndarray] | None:
         """What is needed to go on, if it is time to store it."""
@@ -308,8 +259,8 @@ class Job:
         self._saved = now
         return True
 
-    def _require_finite(self, block: int, arrays: Any) -> None:
-        if (bad := states.first_nonfinite(arrays)) is not None:
+    def _require_finite(self, block: int, arrays: Any, first: int) -> None:
+        if (bad := states.first_nonfinite(arrays, first)) is not None:
             raise Diverged(
                 f"{self.method.name} diverged in block {block}: {bad} is not finite; {self.method.remedy}"
             )

@@ -1,8 +1,9 @@
 """The one loop of all methods: some units of all chains, in one compiled program.
 
-Randomness is ``fold_in(fold_in(key, chain), unit)``, with units numbered through the whole run, so the size
-of a block changes no draw.  Loops have traced lengths: a block of one unit runs the same program as one of
-many.  A unit that is too long for a block is cut into pieces, and its flight is carried from one to the next.
+Randomness is ``fold_in(fold_in(key, chain), unit)``, with chains and units numbered through the whole run,
+so neither the size of a block nor that of a group of chains changes a draw.  Loops have traced lengths: a
+block of one unit runs the same program as one of many.  A unit that is too long for a block is cut into
+pieces, and its flight is carried from one to the next.
 """
 
 from __future__ import annotations
@@ -72,25 +73,25 @@ class Record:
         return Record(*draws, self.traces if done else {}, self.steps)
 
 
-def chain_keys(key: jax.Array, chains: int) -> jax.Array:
-    """One key per chain."""
-    return jax.vmap(lambda chain: jax.random.fold_in(key, chain))(jnp.arange(chains))
+def chain_keys(key: jax.Array, chains: int, first: Any = 0) -> jax.Array:
+    """One key per chain, whose number in the whole run decides it; `first` is that of the first one here."""
+    return jax.vmap(lambda chain: jax.random.fold_in(key, chain))(first + jnp.arange(chains))
 
 
-def initialised(posterior: Posterior, key: jax.Array, chains: int) -> Any:
+def initialised(posterior: Posterior, key: jax.Array, chains: int, first: Any = 0) -> Any:
     """The network's own initialisation, another one for every chain."""
-    return jax.vmap(posterior.init)(chain_keys(key, chains))
+    return jax.vmap(posterior.init)(chain_keys(key, chains, first))
 
 
 fresh_variables = jax.jit(initialised, static_argnames="chains", compiler_options=COMPILED_AT_ONCE)
 """The same, compiled; as `enter`, not to be called while something else is traced."""
 
 
-def entered(posterior: Posterior, phase: Phase, left: Left, key: Any, number: Any) -> State:
-    """The state with which phase `number` begins."""
+def entered(posterior: Posterior, phase: Phase, left: Left, key: Any, number: Any, first: Any = 0) -> State:
+    """The state with which phase `number` begins, of the chains from number `first` on."""
     chains = jax.tree.leaves(left.variables)[0].shape[0]
     own, stream = jax.random.wrap_key_data(key), jnp.uint32(ENTER) - number
-    keys = jax.vmap(lambda k: jax.random.fold_in(k, stream))(chain_keys(own, chains))
+    keys = jax.vmap(lambda k: jax.random.fold_in(k, stream))(chain_keys(own, chains, first))
     shared = phase.begin(posterior, left, Tick(jax.random.fold_in(own, stream), jnp.int32(0)))
     each = Left(variables=0, chain=0, shared=None, distribution=0, found=None)
 
@@ -222,7 +223,7 @@ class _Units:
         number = self.work.first + i
         chains = jax.tree.leaves(chain)[0].shape[0]
         fold = jax.vmap(lambda k: jax.random.fold_in(k, self.work.before + number))
-        return fold(chain_keys(self.key, chains)), Tick(None, number)
+        return fold(chain_keys(self.key, chains, self.work.chain)), Tick(None, number)
 
     def _opened(self, keys: jax.Array, tick: Tick, chain: Any, shared: Any, flight: Any) -> Any:
         def opened() -> Any:

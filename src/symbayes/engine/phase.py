@@ -140,6 +140,11 @@ class Phase:
         return int(self.steps(posterior, None)) if begun is None else begun
 
     @property
+    def joint(self) -> bool:
+        """Whether a chain depends on the others, so that all of them are worked on together."""
+        return self.overrides("begin") or self.overrides("learn")
+
+    @property
     def adapts(self) -> bool:
         """Whether it may change how many steps a unit has."""
         return self.overrides("learn") and self.overrides("expected_steps")

@@ -18,6 +18,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from symbayes.cores import available_cores
 from symbayes.engine.crew import local
+from symbayes.engine.groups import cut
 from symbayes.engine.loop import State
 from symbayes.posterior import Posterior
 from symbayes.specs import require, require_counts
@@ -57,13 +58,17 @@ def use_cores(count: int | None = None) -> None:
         )
 
 
-def over_cores(posterior: Posterior, chains: int) -> Mesh | None:
-    """A mesh over the CPU's devices where JAX was told to make several, as by `use_cores`; None for one."""
+def over_cores(posterior: Posterior, chains: int, together: int | None = None) -> Mesh | None:
+    """A mesh over the CPU's devices where JAX was told to make several, as by `use_cores`; None for one.
+
+    It divides the chains, and also groups of them that are worked on `together`.
+    """
     if not _several_asked_for() or posterior.mesh is not None or jax.process_count() > 1:
         return None
     size = sum(leaf.nbytes for leaf in jax.tree.leaves(posterior.chunks))
     most = min(jax.local_device_count(), max(1, COPIES // max(1, size)))
-    count = max(n for n in range(1, most + 1) if chains % n == 0)
+    divided = math.gcd(*(len(group) for group in cut(chains, min(together or chains, chains))))
+    count = max(n for n in range(1, most + 1) if divided % n == 0)
     return None if count == 1 else make_mesh(chains, jax.local_devices()[:count])
 
 

@@ -41,7 +41,8 @@ class Work:
     """What one block does: piece number `piece` out of `pieces` of `count` units from `first` on.
 
     Arrays of whole numbers, so that other blocks compile nothing.  `before` counts the units of earlier
-    phases.  Unit i of the block ends in a draw where ``kept[i]``, which goes to slot ``places[i]``.
+    phases, and `chain` the chains of earlier groups.  Unit i of the block ends in a draw where ``kept[i]``,
+    which goes to slot ``places[i]``.
     """
 
     first: Any
@@ -49,6 +50,7 @@ class Work:
     piece: Any
     pieces: Any
     before: Any
+    chain: Any
     kept: Any
     places: Any
 
@@ -72,12 +74,13 @@ class Work:
 @dataclass(frozen=True)
 class Cursor:
     """How far a run is: in which phase, how many of its units are complete, and pieces of the next one;
-    and how many draws there are of each chain."""
+    how many draws there are of each chain; and all this in which group of chains."""
 
     phase: int = 0
     unit: int = 0
     piece: int = 0
     drawn: int = 0
+    group: int = 0
 
     @classmethod
     def read(cls, recorded: Mapping[str, int]) -> Cursor:
@@ -123,7 +126,9 @@ class Plan:
         drawn = cursor.drawn + sum(phase.kept(unit) for unit in units)
         return units, dataclasses.replace(cursor, unit=cursor.unit + len(units), piece=0, drawn=drawn)
 
-    def work(self, cursor: Cursor, units: list[int], phase: Phase, before: int, slots: int) -> Work:
+    def work(
+        self, cursor: Cursor, units: list[int], phase: Phase, before: int, slots: int, chain: int = 0
+    ) -> Work:
         """The same as arrays for the compiled program."""
         ends = cursor.piece == self.pieces - 1
         kept = np.zeros(UNITS, bool)
@@ -135,6 +140,7 @@ class Plan:
             piece=np.int32(cursor.piece),
             pieces=np.int32(self.pieces),
             before=np.int32(before),
+            chain=np.int32(chain),
             kept=kept,
             places=places,
         )

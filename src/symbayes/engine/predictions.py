@@ -19,6 +19,7 @@ import numpy as np
 from symbayes import specs
 from symbayes.draws import Draws, files
 from symbayes.draws.forward import Forward
+from symbayes.draws.joining import pieces
 from symbayes.draws.shards import ShardSegment
 from symbayes.networks import Network
 from symbayes.networks.traced import traced
@@ -41,8 +42,9 @@ def recalled(
     make: Callable[[], np.ndarray],
 ) -> np.ndarray:
     """What `make` gives for these draws and inputs, or what it gave before; damaged draws are refused."""
-    shards = [segment for segment in draws.segments if isinstance(segment, ShardSegment)]
-    if len(shards) < len(draws.segments):
+    parts = [piece for segment in draws.segments for piece in pieces(segment)]
+    shards = [piece for piece in parts if isinstance(piece, ShardSegment)]
+    if len(shards) < len(parts):
         return make()
     key = files.sha256(*_described(shards, draws.forward, network, likelihood, x))
     file = path / FOLDER / f"{key[:32]}.safetensors"

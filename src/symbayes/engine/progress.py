@@ -38,7 +38,7 @@ class Meter:
         shown: Display | None = None,
     ) -> None:
         self._job, self._clock = job, clock
-        self._costs = [phase_cost(phase, job.posterior) * job.method.chains for phase in job.phases]
+        self._costs = [phase_cost(phase, job.posterior) for phase in job.phases]
         self._programs = [jax.tree.structure(phase) for phase in job.phases]
         self._done = into.gradients
         begin = Cursor.read(into.entries[-1]["cursor"]) if into.blocks else Cursor()
@@ -95,14 +95,14 @@ class Meter:
         program = self._programs[made.after.phase]
         for number in range(made.after.phase, len(self._costs)):
             if self._programs[number] == program:
-                self._costs[number] = gradients / units
+                self._costs[number] = gradients / units / len(self._job.groups[made.after.group])
 
     def _after(self, cursor: Cursor, pieces: int) -> float:
         """Gradients of all chains from here on."""
-        phases = self._job.phases
-        here = phases[cursor.phase].units - cursor.unit - cursor.piece / pieces
-        later = range(cursor.phase + 1, len(phases))
-        return self._costs[cursor.phase] * here + sum(self._costs[n] * phases[n].units for n in later)
+        each = [cost * phase.units for cost, phase in zip(self._costs, self._job.phases, strict=True)]
+        done = self._costs[cursor.phase] * (cursor.unit + cursor.piece / pieces)
+        now, *later = [len(chains) for chains in self._job.groups[cursor.group :]]
+        return now * (sum(each[cursor.phase :]) - done) + sum(later) * sum(each)
 
 
 class Interrupt:

@@ -56,7 +56,9 @@ def _validation(phases: Sequence[Phase], posterior: Posterior) -> dict[str, Any]
     return {"examples": len(examples), "sha256": examples.checksum()}
 
 
-def agreed(config: dict[str, Any], mesh: Mesh | None, store: Any, block_steps: int | None) -> dict[str, Any]:
+def agreed(
+    config: dict[str, Any], mesh: Mesh | None, store: Any, block_steps: int | None, together: int | None
+) -> dict[str, Any]:
     """What all processes of a run must have in common, by the names that a user has for it."""
     posterior = {key: value for key, value in config["posterior"].items() if key != "train"}
     return {
@@ -66,6 +68,7 @@ def agreed(config: dict[str, Any], mesh: Mesh | None, store: Any, block_steps: i
         "the posterior": posterior,
         "the start": config["start"],
         "the observers": [config["observers"], config["keep"]],
+        "the chains at once": together,
         "whether to store": store is not None,
         "the mesh": None if mesh is None else [[d.id for d in row] for row in mesh.devices],
         "the versions": config["versions"],

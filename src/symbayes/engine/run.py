@@ -17,8 +17,10 @@ from symbayes.distributions import from_arrays
 from symbayes.draws import Draws, Origin, Run
 from symbayes.draws.forward import Forward
 from symbayes.engine import placement
+from symbayes.engine.course import Diverged
 from symbayes.engine.crew import joined, require_agreement
-from symbayes.engine.job import Diverged, Job
+from symbayes.engine.groups import recorded
+from symbayes.engine.job import Job
 from symbayes.engine.method import Method
 from symbayes.engine.observers import Observer
 from symbayes.engine.opened import Source
@@ -52,6 +54,7 @@ def run(
     progress: bool | None = None,
     about: Recorded | None = None,
     block_steps: int | None = None,
+    together: int | None = None,
 ) -> Draws:
     """Draw from the posterior.
 
@@ -75,6 +78,9 @@ def run(
         about: notes kept with the run: ``dataset.about`` has the name by which its data are found again, and
             how tables become inputs.
         block_steps: steps between two saves; by default about a second of work.  It changes no draw.
+        together: chains worked on at once; the others follow in groups of about the same size.  By default as
+            many as fit in memory.  It changes no draw beyond rounding.  Methods whose chains learn from one
+            another work on all at once, and a run in groups cannot be extended.
     """
     require_kind("the method", method, "resolve", "phases", example="HMC(step_size=1e-3)")
     require_kind("the posterior", posterior, "init", "log_density", example="Posterior(network, ...)")
@@ -88,9 +94,12 @@ def run(
     require(
         len({observer.name for observer in observers}) == len(observers), "observers need different names"
     )
-    require_counts(block_steps=1 if block_steps is None else block_steps)
+    require_counts(
+        block_steps=1 if block_steps is None else block_steps, together=1 if together is None else together
+    )
+    earlier = recorded(store)
     if mesh is None:
-        mesh = placement.over_cores(posterior, method.chains)
+        mesh = placement.over_cores(posterior, method.chains, earlier if together is None else together)
     else:
         placement.require_fits(mesh, method.chains)
     if store is not None:
@@ -112,10 +121,13 @@ def run(
         method = _resolved(method if beginning is None else method.started(), posterior, store)
         begins = Start(posterior, int(seed), method.chains, beginning, type(method).__name__)
         method.require_found(begins.found)
-        job = Job(method, posterior, begins, tuple(observers), keep, mesh, block_steps, crew=crew)
+        seen = tuple(observers)
+        job = Job(method, posterior, begins, mesh, block_steps, crew=crew, observers=seen, keep=keep)
         config = configuration(method, job.phases, posterior, seed, beginning, observers, keep, mesh)
-        require_agreement(crew, agreed(config, mesh, store, block_steps))
-        config |= {"about": dict(about or {})}
+        require_agreement(crew, agreed(config, mesh, store, block_steps, together))
+        job = job.in_groups(together, earlier)
+        groups = {"together": job.at_once} if len(job.groups) > 1 else {}
+        config |= {"about": dict(about or {}), **groups}
         with sink(store, config, _grows(job), crew) as into:
             _work(job, into, store, progress)
         for warning in method.review(into.traces) if crew.leads else ():
@@ -137,14 +149,16 @@ def _work(job: Job, into: Sink, store: str | Path | None, progress: bool | None)
             stops = interrupt.asked if job.crew.alone else made.stops
             if stops and not made.last and into.entries[-1]["state"]:
                 raise Stopped(_stopped_message(meter.share, store))
+            del made  # its arrays would take memory until the next one is saved
     # Also of a run that had ended already: it may have been killed before it came to this.
     for observer in job.observers:
         into.save_observed(observer.name, observer.finish(job.observed, job.memories[observer.name]))
 
 
 def _grows(job: Job) -> list[str]:
-    """What may be larger than in an earlier run of the same folder."""
-    if job.method.extends is None or not job.phases[-1].open_ended:
+    """What may be larger than in an earlier run of the same folder; of several groups of chains only the last
+    could go on."""
+    if job.method.extends is None or not job.phases[-1].open_ended or len(job.groups) > 1:
         return []
     return [f"method.{job.method.extends}", "units"]
 

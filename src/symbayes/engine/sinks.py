@@ -18,6 +18,7 @@ import numpy as np
 
 from symbayes.draws import Draws, Run, RunError, files
 from symbayes.draws.draws import MemorySegment
+from symbayes.draws.joining import concatenated, side_by_side
 from symbayes.engine import states
 from symbayes.engine.crew import Crew
 
@@ -26,14 +27,14 @@ PATIENCE = 50
 
 
 class MemorySink:
-    """Keeps blocks in memory; what is only needed to resume is dropped."""
+    """Keeps blocks in memory, by groups of chains; what is only needed to resume is dropped."""
 
     def __init__(self) -> None:
         self.entries: list[dict[str, Any]] = []
-        self.distribution: dict[str, np.ndarray] | None = None
         self.found: dict[str, np.ndarray] = {}
-        self._segments: list[MemorySegment] = []
-        self._traces: dict[str, list[np.ndarray]] = {}
+        self._segments: dict[int, list[MemorySegment]] = {}
+        self._traces: dict[int, list[Mapping[str, np.ndarray]]] = {}
+        self._fitted: dict[int, dict[str, np.ndarray]] = {}
         self._observed: dict[str, Any] = {}
 
     @property
@@ -42,11 +43,18 @@ class MemorySink:
 
     @property
     def draws(self) -> Draws:
-        return Draws(tuple(self._segments), self._observed)
+        return Draws(tuple(side_by_side(list(self._segments.values()))), self._observed)
 
     @property
     def traces(self) -> dict[str, np.ndarray]:
-        return {name: np.concatenate(parts, axis=1) for name, parts in sorted(self._traces.items())}
+        return concatenated((concatenated(parts, axis=1) for parts in self._traces.values()), axis=0)
+
+    @property
+    def distribution(self) -> dict[str, np.ndarray] | None:
+        return concatenated(self._fitted.values(), axis=0) or None
+
+    def fitted(self, group: int) -> dict[str, np.ndarray] | None:
+        return self._fitted.get(group)
 
     @property
     def gradients(self) -> float:
@@ -56,12 +64,13 @@ class MemorySink:
         raise AssertionError("a run in memory is never resumed")
 
     def commit(self, draws: Mapping[str, Any], count: int, **parts: Any) -> None:
+        group = (parts.get("cursor") or {}).get("group", 0)
         if count:
-            self._segments.append(MemorySegment(draws, count))
-        for name, array in (parts.get("traces") or {}).items():
-            self._traces.setdefault(name, []).append(array)
+            self._segments.setdefault(group, []).append(MemorySegment(draws, count))
+        if parts.get("traces"):
+            self._traces.setdefault(group, []).append(parts["traces"])
         if parts.get("distribution") is not None:
-            self.distribution = dict(parts["distribution"])
+            self._fitted[group] = dict(parts["distribution"])
         if parts.get("state") is not None:
             self.found = states.shared(parts["state"])
         kept = {"metrics": dict(parts.get("metrics") or {}), "state": parts.get("state") is not None}
@@ -111,6 +120,9 @@ class Follower:
     @property
     def distribution(self) -> dict[str, np.ndarray] | None:
         return Run(self._path).distribution
+
+    def fitted(self, group: int) -> dict[str, np.ndarray] | None:
+        return Run(self._path).fitted(group)
 
     def state(self) -> dict[str, np.ndarray]:
         return Run(self._path).state()

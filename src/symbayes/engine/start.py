@@ -41,15 +41,13 @@ class Start:
     def __post_init__(self) -> None:
         object.__setattr__(self, "key", np.asarray(jax.random.key_data(jax.random.key(self.seed))))
 
-    @cached_property
-    def left(self) -> Left:
-        """What the first phase finds."""
-        return Left(self._variables(), found=self.found or None)
+    def left(self, group: range) -> Left:
+        """What the first phase finds of these chains."""
+        return Left(self._variables(group), found=self.found or None)
 
-    @cached_property
-    def form(self) -> Left:
+    def form(self, group: range) -> Left:
         """The same in shapes and types alone."""
-        return Left(jax.eval_shape(lambda: self._variables(initialised)), found=self.found or None)
+        return Left(jax.eval_shape(lambda: self._variables(group, initialised)), found=self.found or None)
 
     @cached_property
     def found(self) -> Mapping[str, np.ndarray]:
@@ -76,8 +74,9 @@ class Start:
         together = isinstance(self.given, Mapping) and not _stacked(self.posterior, self.chains, self.given)
         return np.zeros_like(own) if together else own
 
-    def _variables(self, fresh: Any = fresh_variables) -> Any:
-        return start_variables(self.posterior, jax.random.key(self.seed), self.chains, self.given, fresh)
+    def _variables(self, group: range, fresh: Any = fresh_variables) -> Any:
+        key = jax.random.key(self.seed)
+        return start_variables(self.posterior, key, self.chains, self.given, fresh, group)
 
 
 def begun(start: Source | Tree | None, posterior: Posterior, method: Method) -> Draws | Tree | None:
@@ -105,18 +104,24 @@ def begun(start: Source | Tree | None, posterior: Posterior, method: Method) -> 
 
 
 def start_variables(
-    posterior: Posterior, key: jax.Array, chains: int, start: Any = None, fresh: Any = fresh_variables
+    posterior: Posterior,
+    key: jax.Array,
+    chains: int,
+    start: Any = None,
+    fresh: Any = fresh_variables,
+    group: range | None = None,
 ) -> Any:
-    """Variables with a leading chain axis.
+    """Variables with a leading chain axis, of all chains or of a group of them.
 
     Nothing given: every chain gets fresh variables.  Draws: chain c takes the last draw of chain
     ``c mod chains``.  Variables: every chain begins there; with a leading axis, each at its own.
     """
+    group = range(chains) if group is None else group
     if start is None:
-        return fresh(posterior, key, chains)
+        return fresh(posterior, key, len(group), np.uint32(group.start))
     if isinstance(start, Draws):
-        last = start.select(draws=slice(len(start) - 1, None)).variables
-        start = trees.index(last, (np.arange(chains) % start.chains, 0))
+        last = start.select(np.arange(chains)[group.start : group.stop] % start.chains, [len(start) - 1])
+        start, chains, group = trees.index(last.variables, (slice(None), 0)), len(group), range(len(group))
     wanted = trees.shapes(jax.eval_shape(posterior.init, key))
     given = trees.shapes(start)
     require(
@@ -133,8 +138,8 @@ def start_variables(
             f"the start has {name} of shape {shape}, but the network's is {closest[name]}",
         )
     if given == stacked:
-        return jax.tree.map(jnp.asarray, start)
-    return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (chains, *leaf.shape)), start)
+        return jax.tree.map(lambda leaf: jnp.asarray(leaf[group.start : group.stop]), start)
+    return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(group), *leaf.shape)), start)
 
 
 def _stacked(posterior: Posterior, chains: int, given: Mapping[str, Any]) -> bool:

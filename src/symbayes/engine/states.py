@@ -40,13 +40,14 @@ def shared(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     }
 
 
-def first_nonfinite(tree: Any) -> str | None:
-    """The name of a leaf that holds NaN or infinity, with the chain (first axis) that does."""
+def first_nonfinite(tree: Any, first: int = 0) -> str | None:
+    """The name of a leaf that holds NaN or infinity, with the chain (first axis) that does; `first` is the
+    number of the first one here."""
     for name, array in to_arrays(tree).items():
         if np.issubdtype(array.dtype, np.floating) and not np.isfinite(array).all():
             rows = np.atleast_1d(array)
             bad = ~np.isfinite(rows.reshape(len(rows), -1)).all(axis=1)
-            return f"{name}, chain {int(bad.argmax())}" if array.ndim else name
+            return f"{name}, chain {first + int(bad.argmax())}" if array.ndim else name
     return None
 
 

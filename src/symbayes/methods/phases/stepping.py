@@ -73,6 +73,10 @@ class Stepping(Phase):
     """Whether the phase begins with scales from the spread collected before."""
 
     @property
+    def joint(self) -> bool:
+        return bool(self.step_size is None or self.adapting or self.collects or self.whitens)
+
+    @property
     def longest_step(self) -> Any:
         """An upper bound for the step size."""
         return jnp.inf

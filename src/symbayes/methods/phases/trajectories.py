@@ -116,6 +116,10 @@ class Trajectories(Phase):
         return rest(posterior, left.variables)
 
     @property
+    def joint(self) -> bool:
+        return self.adapts
+
+    @property
     def adapts(self) -> bool:
         return bool(self.adapting)
 

@@ -1,6 +1,8 @@
-"""How much memory a gradient takes, and how many examples and chains fit at once."""
+"""How much memory a gradient takes, how many examples and chains fit at once, and what is left for chains."""
 
 from __future__ import annotations
+
+import os
 
 import jax
 import numpy as np
@@ -25,6 +27,9 @@ DEVICE_SHARE = 1 / 8
 CHAINS = 4
 """Such budgets for all chains together."""
 
+CARRIED = 1 - CHAINS * DEVICE_SHARE
+"""Share of the memory for what all chains carry from step to step: the rest is for gradients."""
+
 
 def fitting_chunk(network: Network, x: np.ndarray) -> int:
     """Examples per chunk such that a gradient's working memory stays within the budget."""
@@ -43,6 +48,18 @@ def working_bytes(network: Network, example_shape: tuple[int, ...], dtype: DType
 
 def budget() -> float:
     """Bytes for one chain's gradient."""
+    limit = _limit()
+    return CPU_BUDGET if limit is None else limit * DEVICE_SHARE
+
+
+def room(devices: int) -> float:
+    """Bytes for what all chains on so many devices carry; the cores of a CPU share those of the machine."""
+    limit = _limit()
+    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if limit is None else limit * devices
+    return whole * CARRIED
+
+
+def _limit() -> int | None:
+    """Bytes that an accelerator gives, None for a CPU."""
     # Of several processes, only a device of one's own tells its memory.
-    stats = jax.local_devices()[0].memory_stats() or {}
-    return stats["bytes_limit"] * DEVICE_SHARE if "bytes_limit" in stats else CPU_BUDGET
+    return (jax.local_devices()[0].memory_stats() or {}).get("bytes_limit")

@@ -69,7 +69,7 @@ import checked_types
 if LEVEL is QUICK:
     checked_types.install(ROOT / "src/symbayes")
 
-MOST_PIECES = 30_000
+MOST_PIECES = 50_000
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

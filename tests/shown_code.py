@@ -9,7 +9,7 @@ from symbayes import cli
 
 ROOT = Path(__file__).parents[1]
 
-SMALL = {"draws": "6", "burn_in": "50", "epochs": "2", "trajectory": "0.016"}
+SMALL = {"draws": "6", "burn_in": "50", "epochs": "2", "trajectory": "0.01"}
 """What tests put in place of the numbers that are shown; pages count on the default `burn_in`."""
 
 

@@ -38,7 +38,7 @@ def test_several_inputs_side_by_side_are_those_of_a_network_with_more_channels()
 
 def ends(network: Any, *shape: int, dtype: Any = jnp.float32) -> tuple[str, tuple[str, ...]]:
     x = jnp.zeros((2, *shape), dtype)
-    variables = network.init(jax.random.key(0), x)
+    variables = jax.jit(network.init)(jax.random.key(0), x)
 
     def outputs(params: Any, x: Any) -> Any:
         return network.apply({**variables, "params": params}, x)
@@ -64,9 +64,13 @@ def test_ends_of_networks_are_found_and_others_refused() -> None:
 def begun(posterior: sb.Posterior, members: int) -> tuple[Mixing, Any, Tick]:
     method = sb.MIMO(RATE, 1, 128, optimizer="sgd", schedule="constant", members=members)
     phase: Any = method.resolve(posterior).phases(posterior)[0].arrays()
-    start = Left(posterior.init(jax.random.key(1)))
     tick = Tick(jax.random.key(2), jnp.int32(0), jnp.int32(0), jnp.arange(posterior.size))
-    return phase, phase.enter(posterior, None, start, tick), tick
+
+    @jax.jit
+    def enter(tick: Tick) -> Any:
+        return phase.enter(posterior, None, Left(posterior.init(jax.random.key(1))), tick)
+
+    return phase, enter(tick), tick
 
 
 def test_a_step_goes_down_the_loss_of_the_wide_network(tiny: sb.Posterior) -> None:

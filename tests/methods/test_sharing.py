@@ -31,9 +31,23 @@ SHARING = (sb.BatchEnsemble, sb.Masksembles, sb.PackedEnsemble)
 def begun(method: Any, posterior: sb.Posterior) -> tuple[Together, Any, Tick]:
     """The training of a method, where a chain of it begins, and its first step over all data."""
     phase: Together = method.resolve(posterior).phases(posterior)[0].arrays()
-    start = Left(posterior.init(jax.random.key(1)))
     tick = Tick(jax.random.key(2), jnp.int32(0), jnp.int32(0), jnp.arange(posterior.size))
-    return phase, phase.enter(posterior, None, start, tick), tick
+    return phase, entered(phase, posterior, 1, tick), tick
+
+
+def entered(phase: Together, posterior: sb.Posterior, seed: int, tick: Tick) -> Any:
+    """A chain of it at the first step, from fresh variables."""
+
+    @jax.jit
+    def enter(tick: Tick) -> Any:
+        return phase.enter(posterior, None, Left(posterior.init(jax.random.key(seed))), tick)
+
+    return enter(tick)
+
+
+def weights_of(phase: Together, chain: Any) -> Any:
+    """The parameters of all members."""
+    return jax.jit(phase.family.weights)(chain.variables["params"], chain.own, chain.fixed)
 
 
 @pytest.mark.parametrize("kind", SHARING)
@@ -79,10 +93,8 @@ def test_packed_members_begin_as_networks_of_their_own_size(batch: int) -> None:
     phase = dataclasses.replace(
         sb.PackedEnsemble().resolve(posterior).phases(posterior)[0].arrays(), family=family
     )
-    variables = posterior.init(jax.random.key(0))
-    chain = phase.enter(posterior, None, Left(variables), Tick(jax.random.key(2), jnp.int32(0)))
-    weights = family.weights(chain.variables["params"], chain.own, chain.fixed)
-    expected = own.init(jax.random.key(1))["params"]
+    weights = weights_of(phase, entered(phase, posterior, 0, Tick(jax.random.key(2), jnp.int32(0))))
+    expected = jax.jit(own.init)(jax.random.key(1))["params"]
     assert len(expected) == 4
     for layer in expected:
         kernel = np.asarray(weights[layer]["kernel"][2])
@@ -93,7 +105,7 @@ def test_packed_members_begin_as_networks_of_their_own_size(batch: int) -> None:
 def test_rank_one_factors_multiply_the_inputs_and_outputs_of_layers(tiny: sb.Posterior) -> None:
     phase, chain, _ = begun(sb.BatchEnsemble(members=2, spread=0.3), tiny)
     x = np.asarray(tiny.train.x[:5])
-    weights = phase.family.weights(chain.variables["params"], chain.own, chain.fixed)
+    weights = weights_of(phase, chain)
     shared = chain.variables["params"]
     for m in range(2):
         h, factors = x.reshape(5, -1), trees.index(chain.own["factors"], m)
@@ -145,7 +157,7 @@ def test_masked_units_neither_get_nor_give_anything(images: sb.Posterior) -> Non
     for name, count in counts.items():
         np.testing.assert_array_equal(count, sizes[name] / 2)
     assert len({np.asarray(mask).tobytes() for mask in trees.index(masks, 0).values()}) == 2
-    weights = phase.family.weights(chain.variables["params"], chain.own, chain.fixed)
+    weights = weights_of(phase, chain)
     kernels = [leaf for leaf in jax.tree.leaves(weights) if leaf.ndim > 2]
     for m in range(3):
         # Of the convolution half the channels, of the dense layer half its inputs and half its units, and of
@@ -156,7 +168,7 @@ def test_masked_units_neither_get_nor_give_anything(images: sb.Posterior) -> Non
 
 def test_packed_members_are_narrow_networks_that_share_nothing(tiny: sb.Posterior) -> None:
     phase, chain, _ = begun(sb.PackedEnsemble(members=3), tiny)
-    weights = phase.family.weights(chain.variables["params"], chain.own, chain.fixed)
+    weights = weights_of(phase, chain)
     kernels = {layer: np.asarray(weights[layer]["kernel"]) for layer in ("hidden1", "output")}
     for kernel in kernels.values():
         assert (kernel != 0).sum(axis=0).max() == 1, "an entry belongs to one member"

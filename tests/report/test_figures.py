@@ -20,15 +20,13 @@ def colours(svg: str) -> set[str]:
     return {colour.lower() for colour in re.findall(r"#[0-9a-fA-F]{6}", svg)}
 
 
-def test_every_figure_is_well_formed_deterministic_and_depends_on_its_data(all_figures, draw_all):
-    once, again, other = all_figures(0), draw_all(0), draw_all(4)
-    assert once == again
-    for figure, changed in zip(once, other, strict=True):
+def test_every_figure_is_well_formed_and_depends_on_its_data(all_figures, draw_all):
+    for figure, changed in zip(all_figures(0), draw_all(4), strict=True):
         assert ElementTree.fromstring(figure.svg).tag.endswith("svg")
         assert figure.svg != changed.svg
 
 
-def test_settings_of_matplotlib_are_left_alone(all_figures, draw_all):
+def test_figures_are_drawn_the_same_again_and_leave_settings_of_matplotlib_alone(all_figures, draw_all):
     with matplotlib.rc_context({"font.size": 31, "xtick.major.size": 17, "axes.facecolor": "red"}):
         before = dict(matplotlib.rcParams)
         drawn = draw_all(0)

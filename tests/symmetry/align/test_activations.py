@@ -52,12 +52,18 @@ def test_activations_move_with_the_weights(name):
     seen = observe(network.plain, network.group, example, network.x)
     known = measured(seen, network.group, example)
     assert known.spots == seen.spots
-    element = network.group.random_element(jax.random.key(1), spread=0.0)
-    moved = known(trees.flatten(network.group.act(element, network.draw(2))), known.inputs)
-    for path, value in known({**trees.flatten(network.draw(2))}, known.inputs).items():
-        np.testing.assert_allclose(
-            known.group.act_on(path, element, value), moved[path], rtol=1e-4, atol=1e-5
-        )
+
+    @jax.jit
+    def both_ways(variables, inputs):
+        element = network.group.random_element(jax.random.key(1), spread=0.0)
+        first = known(trees.flatten(network.group.act(element, variables)), inputs)
+        then = known(trees.flatten(variables), inputs)
+        return first, {path: known.group.act_on(path, element, value) for path, value in then.items()}
+
+    first, then = both_ways(network.draw(2), known.inputs)
+    assert first.keys() == then.keys() == known.spots.keys()
+    for path, value in then.items():
+        np.testing.assert_allclose(value, first[path], rtol=1e-4, atol=1e-5)
 
 
 def one_layer(activation):

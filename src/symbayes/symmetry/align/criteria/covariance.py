@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from symbayes import trees
@@ -59,9 +58,8 @@ def measured(seen: Observed, group: Symmetry, example: Mapping[str, np.ndarray])
                     where = tuple((axes[k], term.names[k]) for k in placement)
                     entries[path].append(Entry("sign", sign.name, parts, where, 1.0))
     wide = dataclasses.replace(seen.group, entries=dict(seen.group.entries) | dict(entries))
-    after, carried = moved(drawn), jax.tree.map(jnp.asarray, drawn)
-    for path in seen.spots:
-        expected = np.asarray(wide.act_on(path, carried, base[path]))
+    after = moved(drawn)
+    for path, expected in jax.device_get(_acted(wide, drawn, base)).items():
         if np.linalg.norm(after[path] - expected) > TOLERANCE * np.linalg.norm(expected):
             failed.add(path)
     return dataclasses.replace(
@@ -69,6 +67,16 @@ def measured(seen: Observed, group: Symmetry, example: Mapping[str, np.ndarray])
         group=_without(wide, failed),
         spots={path: spot for path, spot in seen.spots.items() if path not in failed},
     )
+
+
+def _acted(group: Symmetry, element: Element, arrays: dict[str, np.ndarray]) -> dict[str, trees.Array]:
+    """Arrays that an element moved, in one program."""
+
+    @jax.jit
+    def act(element: Element, arrays: dict[str, Any]) -> dict[str, trees.Array]:
+        return {path: group.act_on(path, element, array) for path, array in arrays.items()}
+
+    return act(element, arrays)
 
 
 def _without(group: Symmetry, paths: set[str]) -> Symmetry:

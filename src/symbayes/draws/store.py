@@ -154,7 +154,7 @@ class Run:
     def _groups(self) -> list[list[dict[str, Any]]]:
         """The entries of every group of chains that is to be seen."""
         groups = [list(entries) for _, entries in itertools.groupby(self.entries, key=_group)]
-        return groups if self.finished or len(groups) < 2 else groups[:-1]
+        return groups if len(groups) < 2 or self.finished else groups[:-1]
 
     @property
     def forward(self) -> Forward:

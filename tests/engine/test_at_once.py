@@ -134,7 +134,6 @@ def test_a_run_in_one_group_is_what_it_was(tiny: sb.Posterior, tmp_path: Path) -
     assert set(groups_of(Run(tmp_path / "default"))) == {0}
 
 
-@pytest.mark.level
 def test_a_run_keeps_its_groups_where_there_is_other_memory(
     tiny: sb.Posterior, tmp_path: Path, monkeypatch: Any
 ) -> None:

@@ -81,6 +81,17 @@ def test_evidence_tunes_the_prior(linear: Any) -> None:
     assert "multiplied by" in " ".join(method.tell(run.traces))
 
 
+def test_a_factor_at_the_end_of_those_tried_is_told(linear: Any) -> None:
+    """Around weights of zero the evidence grows with the precision for ever."""
+    method = sb.Laplace(structure="last-layer", prior_precision="evidence", draws=1)
+    with pytest.warns(UserWarning, match=r"evidence chose is 1e\+08, the largest that is tried"):
+        sb.run(method, linear[0], start=at_the_mode(np.zeros(3)), progress=False)
+    low = {"precision_factor": np.array([[1.0], [1e-8]])}
+    (told,) = method.review(low)
+    assert "1e-08, the smallest that is tried" in told
+    assert dataclasses.replace(method, prior_precision="prior").review(low) == []
+
+
 def test_layers_have_factors_of_their_own(tiny: sb.Posterior, begin: Any) -> None:
     one, each = (
         sb.open(
@@ -159,7 +170,8 @@ def test_precision_on_validation_data(digits: Any, tiny: sb.Posterior) -> None:
     posterior = sb.Posterior(
         tiny.network, tiny.likelihood, tiny.prior, digits.train[:128], digits.validation[:20]
     )
-    run = sb.open(sb.run(method, posterior, progress=False))
+    with pytest.warns(UserWarning, match="validation chose is 1e-08, the smallest that is tried"):
+        run = sb.open(sb.run(method, posterior, progress=False))
     assert np.log10(run.traces["precision_factor"]) * 2 == pytest.approx(
         np.round(np.log10(run.traces["precision_factor"]) * 2), abs=1e-4
     )

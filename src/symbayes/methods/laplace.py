@@ -39,7 +39,7 @@ from symbayes.methods.phases.middle import Middle
 from symbayes.methods.phases.sample import Sample
 from symbayes.methods.training import REMEDY, StoppableTraining
 from symbayes.posterior import Posterior
-from symbayes.posterior.curvature import STRUCTURES
+from symbayes.posterior.curvature import FACTORS, STRUCTURES
 from symbayes.specs import Count, Natural, require
 
 Predict = Literal["samples", "linearised", "probit"]
@@ -111,6 +111,19 @@ class Laplace(StoppableTraining):
             ]
             words.append(f"the prior's precision was multiplied by {', '.join(each)}")
         return words
+
+    def review(self, traces: Mapping[str, np.ndarray]) -> list[str]:
+        # A layer that nothing depends on goes to an end by right; all of them together do not.
+        if FACTOR not in traces or self.prior_precision == "prior":
+            return []
+        factors = traces[FACTOR][:, -1]
+        ends = ((factors > 0.9 * FACTORS[-1], "largest"), (factors < 1.1 * FACTORS[0], "smallest"))
+        return [
+            f"the factor of the prior's precision that {self.prior_precision} chose is {factors[at][0]:.0e}, "
+            f"the {which} that is tried: give the posterior another prior, or use prior_precision='prior'"
+            for at, which in ends
+            if at.any()
+        ]
 
 
 def _range(values: np.ndarray, form: str) -> str:

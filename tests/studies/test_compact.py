@@ -21,7 +21,9 @@ from symbayes.studies.compact import Compact
 from symbayes.studies.compact.attempts import Attempts, means, shares
 from symbayes.studies.compact.frontier import REACH, _best, bought, rounded, weighted
 from symbayes.studies.compact.gaussians import CONTROL, RAW, REBASED
+from symbayes.studies.desk import Desk
 from symbayes.studies.elsewhere import elsewhere
+from symbayes.studies.stored import Unfinished
 
 PARTS: dict[str, Any] = dict(Compact("tiny").parts())
 
@@ -49,6 +51,20 @@ def test_control_is_noise_of_the_prior(done: tuple[Path, dict[str, Any]]) -> Non
     mean = predictive_of(run, Gaussian.fit(noise).mean, test.x).mean
     assert rows[CONTROL[0]]["of the mean"] == pytest.approx(sb.evaluate.accuracy(mean, test.y))
     assert rows[CONTROL[0]]["TV"] != rows[CONTROL[1]]["TV"], "alignment moves noise too"
+
+
+def test_finished_rows_are_not_made_again(
+    done: tuple[Path, dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a part that was cut off, only the row that is missing is fitted."""
+    rows = done[1]["parts"]["gaussians"]["found"]["rows"]
+    unfinished = Unfinished(tmp_path, "gaussians", {})
+    unfinished.steps = {name: row for name, row in rows.items() if name != REBASED}
+    fit, fitted = Gaussian.fit, []
+    monkeypatch.setattr(Gaussian, "fit", lambda *given: fitted.append(given) or fit(*given))
+    found = PARTS["gaussians"].work(Desk(done[0].parent, unfinished=unfinished))
+    assert len(fitted) == 1
+    assert found["rows"] == rows
 
 
 def test_barriers_are_rebased_as_gaussians_are(done: tuple[Path, dict[str, Any]]) -> None:

@@ -7,10 +7,10 @@ minimise the convex
     sum_k (|w_k|^2 exp(2 <e_k, s>) - 2 a_k <e_k, s>)
 
 over what they act on: groups k of weights that scale alike, but those that are zero; a_k is one over the
-number of groups that the unit has.  A unit tied to no other dead one then has weights of norm one.  The
-minimum is reached at one network of every orbit, also where dead units are tied to one another: moving along
-the orbit adds to the logarithms what the minimum takes away.  Running statistics count as weights here, since
-they may be all that a scale acts on.
+number of groups that the unit has (of two units tied by a group, the one with more).  A unit tied to no other
+dead one then has weights of norm one.  The minimum is reached at one network of every orbit, also where dead
+units are tied to one another: moving along the orbit adds to the logarithms what the minimum takes away.
+Running statistics count as weights here, since they may be all that a scale acts on.
 
 It is the norm that is fixed and not the geometric mean of the groups: weights of dead units decay at
 different speeds while a network trains, and where most of a unit's have come close to nothing, a mean of one

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from symbayes.report import figures
+from symbayes.report.figures.canvas import log_ticks
 
 from .drawing import draw, points, tick_labels
 
@@ -117,3 +118,10 @@ def test_the_frontier_has_better_agreement_higher_and_reads_back_its_numbers():
     assert drawn.legend == list(given)
     assert (top.get_ylabel(), bottom.get_ylabel()) == ("agreement (%)", "total variation")
     assert bottom.get_xlabel() == "bits stored (log scale)"
+
+
+@pytest.mark.parametrize("low", [0.0537, 0.3, 1.1, 7.0, 450.0])
+@pytest.mark.parametrize("times", [1.7, 2.6, 8.0, 50.0, 3e3, 1e6])
+def test_a_logarithmic_axis_has_some_ticks_and_not_many(low: float, times: float) -> None:
+    ticks = log_ticks(low, low * times).tick_values(low, low * times)
+    assert 2 <= np.sum((ticks >= low) & (ticks <= low * times)) <= 9

@@ -19,6 +19,7 @@ from jaxtyping import Bool, Shaped
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont, get_font
+from matplotlib.ticker import LogLocator
 
 if TYPE_CHECKING:
     from matplotlib.typing import RcKeyType
@@ -156,6 +157,13 @@ def log_counts(axes: Axes) -> None:
     axes.set_ylim(bottom=0.7)
     axes.yaxis.set_major_formatter("{x:,.0f}")
     axes.yaxis.set_minor_formatter("")
+
+
+def log_ticks(low: float, high: float) -> LogLocator:
+    """Places of ticks on a logarithmic axis: few on a long one, and several on one that is short."""
+    decades = np.log10(high / low)
+    longer = {0.6: (1, 1.5, 2, 3, 4, 6, 8), 2: (1, 2, 5), 4: (1, 3)}
+    return LogLocator(subs=next((subs for most, subs in longer.items() if decades < most), (1,)))
 
 
 def short(value: float, least: float = 1e3) -> str:

@@ -10,11 +10,21 @@ from matplotlib.axes import Axes
 from matplotlib.axis import XAxis
 from matplotlib.lines import Line2D
 from matplotlib.patches import StepPatch
-from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, NullLocator
 
 from symbayes.analyse.spread import moving
 from symbayes.report.contents import Figure
-from symbayes.report.figures.canvas import blank, finite, left_out, legend, pen, sheet, short, to_svg
+from symbayes.report.figures.canvas import (
+    blank,
+    finite,
+    left_out,
+    legend,
+    log_ticks,
+    pen,
+    sheet,
+    short,
+    to_svg,
+)
 from symbayes.report.words import listed
 
 Numbers = int | float | np.integer | np.floating | Real[np.ndarray, " _point"]
@@ -77,9 +87,8 @@ def _sigmas(axes: Axes, kept: Mapping[str, np.ndarray]) -> list[StepPatch]:
 
 
 def _plain_ticks(axis: XAxis, low: float, high: float) -> None:
-    """Ticks 1, 2, 5 within two decades, and powers of ten beyond, written as plain numbers."""
-    decades = np.log10(high / low)
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if decades < 2 else (1, 3) if decades < 4 else (1,)))
+    """Ticks on a logarithmic axis, written as plain numbers."""
+    axis.set_major_locator(log_ticks(low, high))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_locator(NullLocator())
 

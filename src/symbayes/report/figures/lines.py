@@ -6,10 +6,19 @@ from collections.abc import Mapping
 
 import numpy as np
 from jaxtyping import Real
-from matplotlib.ticker import LogLocator
 
 from symbayes.report.contents import Figure
-from symbayes.report.figures.canvas import blank, finite, left_out, legend, pen, sheet, shown, to_svg
+from symbayes.report.figures.canvas import (
+    blank,
+    finite,
+    left_out,
+    legend,
+    log_ticks,
+    pen,
+    sheet,
+    shown,
+    to_svg,
+)
 from symbayes.report.words import listed
 
 _MARKED = 25  # up to so many points each point gets a marker
@@ -46,9 +55,7 @@ def curves(
             for logarithmic, axis, scale in ((log_y, axes.yaxis, "y"), (log_x, axes.xaxis, "x")):
                 if logarithmic:
                     axes.set(**{f"{scale}scale": "log"})
-                    low, high = axis.get_view_interval()
-                    decades = np.log10(high / low)
-                    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if decades < 2 else (1, 3)))
+                    axis.set_major_locator(log_ticks(*axis.get_view_interval()))
                     axis.set_major_formatter("{x:g}")
                     axis.set_minor_formatter("")
         axes.set(xlabel=shown(xlabel), ylabel=shown(ylabel))

@@ -4,6 +4,7 @@ import math
 
 import jax
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,3 +26,20 @@ def test_every_example_is_in_exactly_one_chunk(n: int, size: int, multiple: int)
     np.testing.assert_array_equal(rows_x[:n], x)
     np.testing.assert_array_equal(rows_y[:n], y)
     np.testing.assert_array_equal(rows_y[n:], 0)
+
+
+@pytest.mark.parametrize(
+    ("examples", "size", "devices", "width"),
+    [(60_000, 60_000, 1, 60_160), (60_000, 60_000, 2, 60_416), (60_000, 6_000, 1, 6_000), (500, 500, 1, 500)],
+)
+def test_rows_divide_on_an_accelerator_where_little_is_added(
+    examples: int, size: int, devices: int, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = np.arange(examples, dtype=np.float32)[:, None]
+    on_cpu = Chunks.cut(x, x, size, devices)
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    chunks = Chunks.cut(x, x, size, devices)
+    assert chunks.mask.shape == (on_cpu.mask.shape[0], width)
+    assert on_cpu.mask.size == examples
+    assert float(chunks.mask.sum()) == examples
+    np.testing.assert_array_equal(chunks.rows()[0][:examples], x)

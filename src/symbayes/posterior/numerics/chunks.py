@@ -16,6 +16,14 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from symbayes.pytrees import pytree
 
+ROWS = 256
+"""Rows of which the chunks of an accelerator have a multiple, where that adds less than `PADDING`.
+
+A product that sums over examples is computed in equal parts there.  Where the rows do not divide, all
+activations are copied to be padded: 7 % of a gradient of 784-512-10 over 60,000 images, 12 % of LeNet's.
+"""
+PADDING = 0.01
+
 
 @pytree
 @dataclass(frozen=True)
@@ -83,7 +91,11 @@ class Chunks:
 def _layout(n: int, size: int, multiple: int) -> tuple[int, int]:
     """How many chunks, and their size; how many does not depend on the devices, as a run's state does not."""
     count = max(1, math.ceil(n / size))
-    return count, math.ceil(math.ceil(n / count) / multiple) * multiple
+    each = math.ceil(math.ceil(n / count) / multiple)
+    padded = math.ceil(each / ROWS) * ROWS
+    if jax.default_backend() != "cpu" and padded <= (1 + PADDING) * each:
+        each = padded
+    return count, each * multiple
 
 
 def _columns(array: np.ndarray, count: int, size: int, begin: int, end: int) -> np.ndarray:

@@ -105,6 +105,7 @@ def test_answer_on_averaging_follows_the_numbers() -> None:
     answer = PARTS["averaging"].answer(found)
     assert "From one draw to 400 draws the loss falls from 0.500 to 0.290" in answer
     assert "one chain is about as good as 4 shorter ones" in answer
+    assert Truth("tiny").answer({"averaging": found}) == answer
     worse = deepcopy(found)
     worse["one chain"][-1]["NLL"] = 0.4
     assert "one chain is worse than 4" in PARTS["averaging"].answer(worse)
@@ -203,7 +204,9 @@ def test_answers_on_samplers_follow_the_numbers() -> None:
         "samplers": {"rows": rows},
     }
     whole = study.answer(found)
-    assert whole.startswith("The chains of HMC have mixed in the space of functions, and a temperature below")
+    assert whole.startswith(
+        "The chains of HMC have mixed in the space of functions. A temperature below one "
+    )
     assert "one does not give the lowest loss. HMC does predict better than all other methods" in whole
     assert "one of them does not come as close to it" in whole
     rows["sgld"] |= {"TV": 0.01, "NLL": 0.1}
@@ -213,6 +216,9 @@ def test_answers_on_samplers_follow_the_numbers() -> None:
     assert "one of them does come as close" in whole
     several = {f"{case}.{name}": numbers for case in ("a", "b") for name, numbers in found.items()}
     assert "have on 2 of 2 posteriors mixed" in study.answer(several)
+    assert study.answer({"temperature": found["temperature"]}) == (
+        "A temperature below one does give the lowest loss."
+    )
 
 
 def test_part_that_is_asked_alone(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ Reference: Izmailov, Vikram, Hoffman & Wilson (2021), What are Bayesian neural n
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -57,21 +57,25 @@ class Truth(Study):
         return found
 
     def answer(self, found: Mapping[str, Found]) -> str:
-        return f"{self._chains(found)} {self._others(found)}"
+        told = [*self._chains(found), *self._others(found)]
+        parts = self.parts()
+        return " ".join(told or [parts[name].answer(numbers) for name, numbers in found.items()])
 
-    def _chains(self, found: Mapping[str, Found]) -> str:
+    def _chains(self, found: Mapping[str, Found]) -> Iterator[str]:
         mixed = [bool(numbers["mixed"]) for name, numbers in found.items() if name.endswith("mixing")]
         cold = [_cold(numbers) for name, numbers in found.items() if name.endswith("temperature")]
-        return (
-            f"The chains of HMC {_share(mixed, 'have')} mixed in the space of functions, and a temperature "
-            f"below one {_share(cold, 'does')} give the lowest loss."
-        )
+        if mixed:
+            yield f"The chains of HMC {_share(mixed, 'have')} mixed in the space of functions."
+        if cold:
+            yield f"A temperature below one {_share(cold, 'does')} give the lowest loss."
 
-    def _others(self, found: Mapping[str, Found]) -> str:
+    def _others(self, found: Mapping[str, Found]) -> Iterator[str]:
         tables = [numbers["rows"] for name, numbers in found.items() if name.endswith("samplers")]
+        if not tables:
+            return
         best = [min(rows, key=lambda name, rows=rows: rows[name].get("NLL", 1e9)) for rows in tables]
         lowest, reached = [name == "hmc" for name in best], [_reaches(rows) for rows in tables]
-        return (
+        yield (
             f"HMC {_share(lowest, 'does')} predict better than all other methods, and one of them "
             f"{_share(reached, 'does')} come as close to it as one half of the HMC chains to the other half."
         )
@@ -79,8 +83,6 @@ class Truth(Study):
 
 def _share(answers: Sequence[bool], verb: str) -> str:
     """Whether something holds, in words: for one posterior, or the number of posteriors for several."""
-    if not answers:
-        return f"{verb} (not asked yet)"
     if len(answers) == 1:
         return verb if answers[0] else f"{verb} not"
     return f"{verb} on {sum(answers)} of {len(answers)} posteriors"

@@ -120,6 +120,7 @@ GAUSSIANS = {
     "HMC, the other chain": "hmc: draws",
     "Gaussian of HMC's draws": "hmc: Gaussian, raw",
     "Gaussian of these, rebased": "hmc: Gaussian, rebased",
+    "Gaussian of these, without permutations and scales": "hmc: Gaussian, scales removed too",
     "Gaussian of rank 32": "hmc: Gaussian of rank 32, aligned jointly",
     "ensemble of 5": "ensemble: draws",
     "Gaussian of the ensemble": "ensemble: Gaussian, raw",

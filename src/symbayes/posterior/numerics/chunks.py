@@ -19,8 +19,9 @@ from symbayes.pytrees import pytree
 ROWS = 256
 """Rows of which the chunks of an accelerator have a multiple, where that adds less than `PADDING`.
 
-A product that sums over examples is computed in equal parts there.  Where the rows do not divide, all
-activations are copied to be padded: 7 % of a gradient of 784-512-10 over 60,000 images, 12 % of LeNet's.
+A product that sums over examples is computed in equal parts there.  Where the rows do not divide, activations
+are copied to be padded.  On an H200 a gradient of 784-512-10 over 60,000 images takes 0.63 ms instead of 0.67
+in tf32.
 """
 PADDING = 0.01
 

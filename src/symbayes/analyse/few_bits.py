@@ -121,7 +121,7 @@ def _freedoms(
         taps = {name: jnp.zeros((product.positions, product.outputs)) for name, product in some.items()}
         return tapped(run.network, some, network, taps, example[None])[1]
 
-    def moments(network: Any) -> dict[str, jax.Array]:
+    def moments(x: jax.Array, network: Any) -> dict[str, jax.Array]:
         def gathered(x: jax.Array, weight: jax.Array) -> dict[str, jax.Array]:
             each = jax.vmap(functools.partial(seen, network))(x)
             return {name: jnp.einsum("n,nti,ntj->ij", weight, a, a) for name, a in each.items()}
@@ -130,7 +130,9 @@ def _freedoms(
         sums = summed(gathered, Chunks(x, None, jnp.ones(len(x))), numbers)
         return {name: total / (len(x) * some[name].positions) for name, total in sums.items()}
 
-    found = jax.jit(lambda networks: jax.lax.map(moments, networks))(variables)
+    # The inputs are no constants of the program: a compiler would compute with them.
+    every = jax.jit(lambda networks, x: jax.lax.map(functools.partial(moments, x), networks))
+    found = every(variables, x)
     return {name: freedom(np.asarray(moment)) for name, moment in found.items()}
 
 
@@ -140,7 +142,7 @@ def _roots(run: Opened, kernels: Mapping[str, Product], variables: Any, x: jax.A
     names = trees.flatten(variables)
     others = tuple(name for name in names if name.startswith("params/") and name not in kernels)
 
-    def squares(network: Any) -> dict[str, jax.Array]:
+    def squares(x: jax.Array, network: Any) -> dict[str, jax.Array]:
         def one(example: jax.Array) -> dict[str, jax.Array]:
             each = slopes(run.network, run.likelihood, network, dict(kernels), others, example)
             outputs = {name: jnp.sum(g**2) / g.shape[-1] for name, g in each.outputs.items()}
@@ -149,7 +151,8 @@ def _roots(run: Opened, kernels: Mapping[str, Product], variables: Any, x: jax.A
         return jax.tree.map(jnp.mean, jax.lax.map(one, x, batch_size=8))
 
     looked = jax.tree.map(lambda leaf: leaf[:: max(1, len(leaf) // LOOKED)], variables)
-    found = jax.jit(lambda networks: jax.lax.map(squares, networks))(looked)
+    every = jax.jit(lambda networks, x: jax.lax.map(functools.partial(squares, x), networks))
+    found = every(looked, x)
     return {name: float(np.sqrt(np.mean(each))) for name, each in found.items()}
 
 

@@ -7,6 +7,7 @@ their derivatives with respect to the weights (see `evaluate.stein`).
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -18,6 +19,7 @@ from symbayes import evaluate, trees
 from symbayes.analyse.bounds import evenly
 from symbayes.draws import Draws
 from symbayes.engine import Opened, Source, open_run
+from symbayes.posterior import Posterior
 
 COMBINATIONS = 8
 """The number of random combinations of predictions; a Jacobian has a row for each."""
@@ -36,9 +38,8 @@ def stein_discrepancies(
     """
     run = open_run(source)
     posterior = run.posterior  # read from its data here, and not within a program
-    gradients = jax.jit(lambda some: jax.lax.map(posterior.gradient, some))
     chosen = {name: _some(draws, total) for name, draws in sets.items()}
-    scores = {name: _matrix(gradients(some)) for name, some in chosen.items()}
+    scores = {name: _matrix(_gradients(posterior, some)) for name, some in chosen.items()}
     points = {name: _matrix(some["params"]) for name, some in chosen.items()}
     found = {}
     width = _median_distance(points["reference"])
@@ -56,6 +57,11 @@ def stein_discrepancies(
             for name, (values, jacobians) in seen.items()
         }
     return found
+
+
+@jax.jit
+def _gradients(posterior: Posterior, some: Any) -> Any:
+    return jax.lax.map(posterior.gradient, some)
 
 
 def _some(draws: Draws, total: int) -> Any:
@@ -79,7 +85,7 @@ def _features(run: Opened, x: np.ndarray) -> Callable[[Any], tuple[np.ndarray, n
     form = jax.eval_shape(lambda some: run.likelihood.predict(run.network.apply(some, inputs)), run.variables)
     mixing = np.random.default_rng(0).normal(size=(COMBINATIONS, form.size)) / np.sqrt(form.size)
 
-    def features(variables: Any) -> tuple[jax.Array, jax.Array]:
+    def features(inputs: jax.Array, variables: Any) -> tuple[jax.Array, jax.Array]:
         def combined(params: Any) -> jax.Array:
             outputs = run.network.apply({**variables, "params": params}, inputs)
             return jnp.asarray(mixing, jnp.float32) @ run.likelihood.predict(outputs).reshape(-1)
@@ -87,10 +93,10 @@ def _features(run: Opened, x: np.ndarray) -> Callable[[Any], tuple[np.ndarray, n
         rows = jax.jacrev(combined)(variables["params"])
         return combined(variables["params"]), trees.ravel(rows, 1)
 
-    compiled = jax.jit(lambda some: jax.lax.map(features, some))
+    compiled = jax.jit(lambda some, inputs: jax.lax.map(functools.partial(features, inputs), some))
 
     def of(some: Any) -> tuple[np.ndarray, np.ndarray]:
-        values, jacobians = compiled(some)
+        values, jacobians = compiled(some, inputs)
         return np.asarray(values, np.float64), np.asarray(jacobians, np.float64)
 
     return of

@@ -215,7 +215,8 @@ def test_reduced_precision_tells_the_acceptance_that_it_costs(linear: Any, tuned
     assert lost > 0.02
     assert drawn.origin is not None
     (*_, sentence) = method.tell(drawn.origin.traces)
-    assert sentence == f"gradients in reduced precision cost {100 * lost:.1f} points of acceptance"
+    cost = f"{100 * lost:.1f} points of acceptance (of one trajectory per chain)"
+    assert sentence == f"gradients in reduced precision cost {cost}"
     far.precision = "tf32"  # which a CPU computes in float32
     drawn = sb.run(method, far, start=centre, progress=False)
     assert abs(drawn.stats["acceptance_lost"]).max() < 1e-5
@@ -229,5 +230,5 @@ def test_a_costly_precision_is_warned_of() -> None:
         "acceptance_lost": np.array([[0.0, 0.2, 0.2]] * 2),
     }
     (warning,) = method.review(traces)
-    assert "reduced-precision gradients cost 20 points of acceptance" in warning
+    assert "reduced-precision gradients cost 20 points of acceptance (of one" in warning
     assert method.review({**traces, "acceptance_lost": np.full((2, 3), 0.05)}) == []

@@ -132,7 +132,10 @@ class Flown(Stepped):
             )
         if "acceptance_lost" in traces:
             lost = float(traces["acceptance_lost"][:, -1].mean())
-            sentences.append(f"gradients in reduced precision cost {100 * lost:.1f} points of acceptance")
+            sentences.append(
+                f"gradients in reduced precision cost {100 * lost:.1f} points of acceptance "
+                "(of one trajectory per chain)"
+            )
         return sentences
 
     def review(self, traces: Mapping[str, np.ndarray]) -> list[str]:
@@ -147,8 +150,8 @@ class Flown(Stepped):
         lost = traces.get("acceptance_lost")
         if lost is not None and (points := 100 * float(lost[:, -1].mean())) > COSTLY:
             warnings.append(
-                f"reduced-precision gradients cost {points:.0f} points of acceptance: "
-                'use precision="float32" or a smaller step_size'
+                f"reduced-precision gradients cost {points:.0f} points of acceptance "
+                '(of one trajectory per chain): use precision="float32" or a smaller step_size'
             )
         diverged = traces["divergent"][:, self.burn_in :]
         if diverged.any():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from symbayes import trees
 from symbayes.distributions import Gaussian, mean_network, moments
-from symbayes.draws import Draws, Run
+from symbayes.draws import Draws, Run, Writer
 from symbayes.draws.draws import MemorySegment
 
 SHAPES = {"params/l1/kernel": (6, 3), "params/l1/bias": (3,), "params/gain": (), "stats/mean": (4,)}
@@ -24,7 +24,7 @@ def arrays(draws: int, dtype: type = np.float64) -> dict[str, np.ndarray]:
 
 def on_disk(folder: Path, whole: dict[str, np.ndarray], cuts: list[int]) -> Draws:
     """A run with a shard for each part."""
-    with Run.write(folder, {"units": [len(cuts) + 1]}) as run:
+    with Writer.open(folder, {"units": [len(cuts) + 1]}) as run:
         for number, part in enumerate(segments(whole, cuts), start=1):
             run.commit(part.arrays, part.draws, cursor={"phase": 0, "unit": number})
     return Run(folder).draws

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from symbayes import trees
-from symbayes.draws import Run, journal
-from symbayes.draws.store import PARTS
+from symbayes.draws import Run, Writer, journal
+from symbayes.draws.writing import PARTS
 
 BLOCKS, CHAINS, DRAWS = 5, 2, 3
 FITS = 2
@@ -79,7 +79,7 @@ def work_on(
     folder: Path, upto: int = BLOCKS, config: dict = CONFIG, states: Collection[int] = range(BLOCKS)
 ) -> Run:
     """Open the run, go on to block `upto`, and read it back; `states` are the blocks that store one."""
-    with Run.write(folder, config) as run:
+    with Writer.open(folder, config) as run:
         if run.blocks:
             assert run.state()["block"] == run.blocks - 1
         for block in range(run.blocks, upto):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from symbayes.draws import Run, RunError, files, journal
+from symbayes.draws import Run, RunError, Writer, files, journal
 
 from .folders import BLOCKS, CONFIG, block_draws, commit, contents, without_config, work_on
 
@@ -62,7 +62,7 @@ def test_a_stopped_run_goes_back_to_its_last_state_and_on_to_the_same_bytes(tmp_
     folder = tmp_path / "run"
     assert work_on(folder, upto, states=SELDOM).blocks == upto
     stored = [block for block in SELDOM if block < upto]
-    with Run.write(folder, CONFIG) as run:
+    with Writer.open(folder, CONFIG) as run:
         assert run.blocks == (stored[-1] + 1 if stored else 0)
         assert len(run.draws) == sum(block_draws(block) for block in range(run.blocks))
         beyond = [path for path in folder.rglob("*.safetensors") if path.stem >= f"{run.blocks:06d}"]
@@ -82,7 +82,7 @@ def test_a_process_killed_while_going_back_loses_nothing(tmp_path, seldom, monke
     """Two blocks beyond the last state: two lines, two shards of draws, two of traces, and a distribution."""
     folder = tmp_path / "run"
     work_on(folder, 4, states=SELDOM)
-    with killed_after(monkeypatch, changes), contextlib.suppress(Killed), Run.write(folder, CONFIG):
+    with killed_after(monkeypatch, changes), contextlib.suppress(Killed), Writer.open(folder, CONFIG):
         pass
     work_on(folder, states=SELDOM)
     assert without_config(contents(folder)) == without_config(seldom)
@@ -90,7 +90,7 @@ def test_a_process_killed_while_going_back_loses_nothing(tmp_path, seldom, monke
 
 def grown(folder: Path, config: dict[str, Any] = MORE, upto: int = BLOCKS + 1) -> Run:
     """Ask the run for more, and go on for one block."""
-    with Run.write(folder, config, GROWS) as run:
+    with Writer.open(folder, config, GROWS) as run:
         for block in range(run.blocks, upto):
             commit(run, block)
     return Run(folder)
@@ -101,7 +101,7 @@ def test_a_run_that_is_asked_for_more_goes_on(tmp_path):
     assert before.finished
     created = before.config["created"]
     files.write_json(tmp_path / "run/config.json", before.config | {"created": "long ago", "about": {"a": 1}})
-    with Run.write(tmp_path / "run", MORE | {"about": {"a": 2}}, GROWS) as run:
+    with Writer.open(tmp_path / "run", MORE | {"about": {"a": 2}}, GROWS) as run:
         assert run.blocks == BLOCKS
         assert not run.finished
         assert run.state()["block"] == BLOCKS - 1
@@ -116,7 +116,7 @@ def test_a_run_that_is_asked_for_more_goes_on(tmp_path):
 def test_a_run_that_was_not_asked_for_more_keeps_its_configuration(tmp_path):
     work_on(tmp_path / "run")
     before = contents(tmp_path / "run")
-    with Run.write(tmp_path / "run", CONFIG | {"about": {"a": 2}}, GROWS) as run:
+    with Writer.open(tmp_path / "run", CONFIG | {"about": {"a": 2}}, GROWS) as run:
         assert run.finished
     assert contents(tmp_path / "run") == before
 
@@ -138,7 +138,7 @@ def test_what_does_not_grow_is_refused_and_a_start_is_offered(tmp_path, config, 
     before = contents(tmp_path / "run")
     with (
         pytest.raises(RunError, match=f"another configuration .*{message}.* begin from this run with start"),
-        Run.write(tmp_path / "run", config, grows),
+        Writer.open(tmp_path / "run", config, grows),
     ):
         pass
     assert contents(tmp_path / "run") == before

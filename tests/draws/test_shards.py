@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from symbayes.draws import Draws, Run, files
+from symbayes.draws import Draws, Run, Writer, files
 from symbayes.draws.draws import VARIABLES
 from symbayes.draws.shards import ShardSegment
 
@@ -37,7 +37,7 @@ def block(number: int) -> dict[str, np.ndarray]:
 
 
 def work_on(folder: Path, upto: int = len(COUNTS)) -> Run:
-    with Run.write(folder, CONFIG) as run:
+    with Writer.open(folder, CONFIG) as run:
         for number in range(run.blocks, upto):
             drawn = sum(COUNTS[: number + 1])
             cursor = {"phase": 0, "unit": drawn, "piece": 0, "drawn": drawn}

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from symbayes.draws import Run, RunError, files, journal
+from symbayes.draws import Run, RunError, Writer, files, journal
 
 from .folders import (
     BLOCKS,
@@ -36,7 +36,7 @@ def folder(tmp_path, undisturbed):
 def assert_refused(folder, message: str, error: type[Exception] = RunError, config: dict = CONFIG) -> None:
     """Going on is refused with this message, and every file stays as it is."""
     before = contents(folder)
-    with pytest.raises(error, match=message), Run.write(folder, config):
+    with pytest.raises(error, match=message), Writer.open(folder, config):
         pass
     assert contents(folder) == before
 
@@ -211,16 +211,16 @@ def test_another_configuration_is_refused_with_the_field(folder):
 
 
 def test_versions_and_devices_may_differ(folder):
-    with Run.write(folder, {**CONFIG, "versions": {"jax": "9"}, "devices": ["x", 4]}) as run:
+    with Writer.open(folder, {**CONFIG, "versions": {"jax": "9"}, "devices": ["x", 4]}) as run:
         assert run.finished
         assert "versions" not in run.config
 
 
 def test_a_run_without_a_committed_block_may_be_corrected(tmp_path):
-    with Run.write(tmp_path / "run", CONFIG):
+    with Writer.open(tmp_path / "run", CONFIG):
         pass
     corrected = {**CONFIG, "seed": 4}
-    with Run.write(tmp_path / "run", corrected) as run:
+    with Writer.open(tmp_path / "run", corrected) as run:
         assert run.config["seed"] == 4
     assert json.loads((tmp_path / "run/config.json").read_text())["seed"] == 4
 
@@ -243,14 +243,14 @@ def test_what_is_not_a_run_is_said_clearly(tmp_path):
         Run(tmp_path)
     (tmp_path / "file").write_text("mine")
     for path in (tmp_path / "file", tmp_path / "file" / "run"):
-        with pytest.raises(files.StorageError, match="choose another folder"), Run.write(path, CONFIG):
+        with pytest.raises(files.StorageError, match="choose another folder"), Writer.open(path, CONFIG):
             pass
     assert contents(tmp_path) == {"file": b"mine"}
 
 
 def test_a_second_writer_in_this_process_is_refused(tmp_path):
     message = "is being written by another process"
-    with Run.write(tmp_path / "run", CONFIG), pytest.raises(RunError, match=message):
+    with Writer.open(tmp_path / "run", CONFIG), pytest.raises(RunError, match=message):
         work_on(tmp_path / "run")
     assert work_on(tmp_path / "run").finished
 
@@ -290,14 +290,14 @@ def test_a_run_killed_in_its_first_write_may_be_begun_again(tmp_path, undisturbe
 
 def test_the_lock_names_its_holder_and_no_other(tmp_path):
     (tmp_path / "lock").write_text("1" * 20)  # left by an earlier process with a longer number
-    with Run.write(tmp_path, CONFIG):
+    with Writer.open(tmp_path, CONFIG):
         assert (tmp_path / "lock").read_text() == str(os.getpid())
 
 
 HOLDER = """
 import json, sys
-from symbayes.draws import Run
-with Run.write(sys.argv[1], json.loads(sys.argv[2])):
+from symbayes.draws import Run, Writer
+with Writer.open(sys.argv[1], json.loads(sys.argv[2])):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -320,7 +320,7 @@ def test_a_second_writer_is_refused_until_the_first_is_gone(tmp_path):
 
 @pytest.mark.parametrize(("units", "done"), [([2, 0], [False, True]), ([0, 2, 0], [False, True])])
 def test_phases_without_units_do_not_keep_a_run_from_its_end(tmp_path, units, done):
-    with Run.write(tmp_path / "run", {"units": units}) as run:
+    with Writer.open(tmp_path / "run", {"units": units}) as run:
         seen = [run.finished]
         for unit in (1, 2):
             run.commit({}, 0, cursor={"phase": units.index(2), "unit": unit}, state={})

@@ -19,7 +19,7 @@ from symbayes.analyse.control import prior_draws
 from symbayes.analyse.distances import LayerDistance, distances
 from symbayes.analyse.progress import Progress, unwatched
 from symbayes.brief import briefly
-from symbayes.draws import Draws, Run, RunError, files
+from symbayes.draws import Draws, Run, RunError, Writer, files
 from symbayes.draws.draws import DerivedSegment, MemorySegment, Origin, read_segment
 from symbayes.engine import Opened, Source, open_run
 from symbayes.specs import require
@@ -173,7 +173,7 @@ def _moved(run: Opened, alignment: Alignment, config: Mapping[str, Any]) -> Open
 def _write(out: Path, config: Mapping[str, Any], alignment: Alignment, progress: Progress) -> None:
     draws = alignment.draws
     assert isinstance(draws, Draws)
-    with Run.write(out, config) as run:
+    with Writer.open(out, config) as run:
         done = 0
         for number, block in enumerate(draws.blocks(draws.draws_within(BLOCK_BYTES))):
             done += len(block)

@@ -2,5 +2,6 @@
 
 from symbayes.draws.draws import Draws, Origin
 from symbayes.draws.store import Run, RunError
+from symbayes.draws.writing import Writer
 
-__all__ = ["Draws", "Origin", "Run", "RunError"]
+__all__ = ["Draws", "Origin", "Run", "RunError", "Writer"]

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from symbayes.draws import Draws, Run, RunError, files
+from symbayes.draws import Draws, Run, RunError, Writer, files
 from symbayes.draws.draws import MemorySegment
 from symbayes.draws.joining import concatenated, side_by_side
 from symbayes.engine import states
@@ -135,7 +135,7 @@ class Follower:
         """The other process does it."""
 
 
-Sink = Run | MemorySink | Follower
+Sink = Writer | MemorySink | Follower
 """Takes the blocks of a run."""
 
 
@@ -148,7 +148,7 @@ def sink(
     if store is None:
         yield MemorySink()
     elif crew.leads:
-        with Run.write(store, config, grows) as run:
+        with Writer.open(store, config, grows) as run:
             crew.said(run.blocks)
             crew.gathered("ready", True)  # One that could not open it says so here, and not amid a block.
             yield run

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from symbayes import trees
-from symbayes.draws import Draws, Run
+from symbayes.draws import Draws, Writer
 from symbayes.symmetry import Activations, Weights, align, discover
 from symbayes.symmetry.align import control
 from symbayes.symmetry.group import stack
@@ -36,7 +36,7 @@ def run(tmp_path_factory, group):
     base = {path: np.asarray(leaf) for path, leaf in trees.flatten(draw(SHAPES)).items()}
     rng = np.random.default_rng(0)
     act = jax.jit(jax.vmap(jax.vmap(group.act)))
-    with Run.write(tmp_path_factory.mktemp("large") / "run", {"units": [SHARDS]}) as run:
+    with Writer.open(tmp_path_factory.mktemp("large") / "run", {"units": [SHARDS]}) as run:
         for shard in range(SHARDS):
             keys = jax.random.split(jax.random.key(shard), (CHAINS, DRAWS))
             elements = jax.vmap(jax.vmap(group.random_element))(keys)
@@ -86,7 +86,7 @@ def test_only_a_few_blocks_are_held(run, group, small_blocks, to, tmp_path):
     assert max(spread) < 0.03
 
     def derive():
-        with Run.write(tmp_path / to, {"derived_from": str(run.path)}) as derived:
+        with Writer.open(tmp_path / to, {"derived_from": str(run.path)}) as derived:
             for k, block in enumerate(found.draws.blocks(2)):
                 arrays = {f"variables/{path}": w for path, w in trees.flatten(block.variables).items()}
                 derived.commit(arrays, len(block), cursor={"phase": 0, "unit": k + 1})

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import jax
 import numpy as np
 
 import symbayes as sb
@@ -51,12 +54,16 @@ def play(
     block_steps: int | None = None,
     through_arrays: bool = False,
     together: int | None = None,
+    like_the_first: bool = False,
 ) -> Played:
     """All blocks of a run; `through_arrays` makes each in a job of its own, as a run that is stopped after
-    every block and resumed, and `together` chains are worked on at once."""
+    every block and resumed, and `together` chains are worked on at once.  With `like_the_first` all chains
+    begin every phase in the state of the first."""
 
     def new() -> Job:
         made = job(method, posterior, seed, start=start, block_steps=block_steps)
+        if like_the_first:
+            made.begin = functools.partial(_begun_like_the_first, made.begin)
         return made if together is None else made.in_groups(together)
 
     sink = Resumable() if through_arrays else MemorySink()
@@ -73,3 +80,9 @@ def play(
     segments = [read_segment(segment) for segment in sink.draws.segments]
     draws = {name: np.concatenate([part[name] for part in segments], axis=1) for name in segments[0]}
     return Played(draws, sink.traces, sink.blocks)
+
+
+def _begun_like_the_first(begin: Any, *args: Any) -> Any:
+    state, plan = begin(*args)
+    chain = jax.tree.map(lambda leaf: np.asarray(leaf)[np.zeros(len(leaf), int)], state.chain)
+    return dataclasses.replace(state, chain=chain), plan

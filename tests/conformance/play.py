@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import jax
@@ -14,7 +13,10 @@ import numpy as np
 import symbayes as sb
 from symbayes.draws.draws import read_segment
 from symbayes.engine import Method
+from symbayes.engine.course import Course
 from symbayes.engine.job import Job
+from symbayes.engine.loop import State
+from symbayes.engine.phase import Left
 from symbayes.engine.sinks import MemorySink
 from symbayes.engine.start import Start
 
@@ -69,11 +71,10 @@ def play(
     sink = Resumable() if through_arrays else MemorySink()
     if through_arrays:
         again = new()
-        form = cache(again.form)  # equal in all jobs, and traced at length
         while made := next(again.blocks(sink, {}), None):
             again.save(sink, made, {})
             again = new()
-            again.form = form
+            again.forms = functools.partial(forms_once, again)
     else:
         for _ in new().work(sink):
             pass
@@ -86,3 +87,20 @@ def _begun_like_the_first(begin: Any, *args: Any) -> Any:
     state, plan = begin(*args)
     chain = jax.tree.map(lambda leaf: np.asarray(leaf)[np.zeros(len(leaf), int)], state.chain)
     return dataclasses.replace(state, chain=chain), plan
+
+
+_forms: dict[Any, tuple[sb.Posterior, list[State]]] = {}
+
+
+def forms_once(made: Course, upto: int, left: Left) -> list[State]:
+    """What `Course.forms` gives, whose tracing takes longest of all that is done anew whenever a run goes on:
+    traced once for a method, a posterior and what is left to the phases."""
+    leaves, structure = jax.tree.flatten(left)
+    shapes = tuple((leaf.shape, leaf.dtype) for leaf in leaves)
+    key = (made.method, id(made.posterior), upto, structure, shapes)
+    if key not in _forms:
+        _forms[key] = made.posterior, _traced(made, upto, left)
+    return _forms[key][1]
+
+
+_traced = Course.forms

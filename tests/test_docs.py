@@ -128,7 +128,7 @@ named = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relativ
 def test_python_on_the_pages_runs(
     page: Path, skeleton: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All blocks of a page in one namespace, as a reader would type them, with small numbers and few digits."""
+    """All blocks of a page in one namespace, as a reader would type them, with small numbers, few digits."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(DOCS / "examples")
     namespace: dict[str, Any] = {"__name__": page.stem.replace("-", "_")}

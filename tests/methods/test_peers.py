@@ -1,6 +1,6 @@
 """The exact samplers against numpyro's NUTS, on the predictive of a small network.
 
-The numbers of numpyro are stored; with ``SYMBAYES_PEERS`` set, they are held against those of a new run of it.
+The numbers of numpyro are stored; with ``SYMBAYES_PEERS`` set, they are held against those of a new run.
 """
 
 import json

@@ -172,9 +172,10 @@ def test_members_that_all_begin_at_one_trained_module_are_told(
 
     def warned(network: Network, **start: Any) -> bool:
         posterior = sb.Posterior(network, sb.likelihoods.Gaussian(0.5), sb.priors.Normal(1.0), examples)
-        with warnings.catch_warnings(record=True) as found, pytest.raises(Begun):
+        with warnings.catch_warnings(record=True) as found:
             warnings.simplefilter("always")
-            sb.run(method, posterior, **start)
+            with pytest.raises(Begun):
+                sb.run(method, posterior, **start)
         return any("begin at the weights of one trained module" in str(one.message) for one in found)
 
     monkeypatch.setattr(type(method), "prepared", ends)

@@ -94,13 +94,12 @@ _forms: dict[Any, tuple[sb.Posterior, list[State]]] = {}
 
 def forms_once(made: Course, upto: int, left: Left) -> list[State]:
     """What `Course.forms` gives, whose tracing takes longest of all that is done anew whenever a run goes on:
-    traced once for a method, a posterior and what is left to the phases."""
+    traced once, and for all phases, for a method, a posterior and what is left to the phases."""
     leaves, structure = jax.tree.flatten(left)
-    shapes = tuple((leaf.shape, leaf.dtype) for leaf in leaves)
-    key = (made.method, id(made.posterior), upto, structure, shapes)
+    key = (made.method, id(made.posterior), structure, tuple((leaf.shape, leaf.dtype) for leaf in leaves))
     if key not in _forms:
-        _forms[key] = made.posterior, _traced(made, upto, left)
-    return _forms[key][1]
+        _forms[key] = made.posterior, _traced(made, len(made.phases) - 1, left)
+    return _forms[key][1][: sum(phase.units > 0 for phase in made.phases[: upto + 1])]
 
 
 _traced = Course.forms

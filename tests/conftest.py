@@ -19,6 +19,8 @@ ROOT = Path(__file__).parents[1]
 LONGEST = (
     "engine/test_together.py",
     "engine/test_kill.py",
+    "engine/test_resume.py",
+    "engine/test_groups.py",
     "test_docs.py",
     "data/test_training.py",
     "report/test_every_page.py",

@@ -33,6 +33,17 @@ def blank_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Figure, "savefig", save)
 
 
+@pytest.fixture
+def forms_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The forms of a run's states are traced once, and not anew whenever an equal run begins or goes on.
+
+    For tests that crash a run many times."""
+    from conformance import play
+    from symbayes.engine.course import Course
+
+    monkeypatch.setattr(Course, "forms", play.forms_once)
+
+
 @pytest.fixture(scope="session")
 def tiny(digits: sb.data.Dataset) -> sb.Posterior:
     """A posterior that runs in milliseconds: 128 digits, six hidden units."""

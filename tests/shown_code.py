@@ -11,6 +11,7 @@ ROOT = Path(__file__).parents[1]
 
 SMALL = {"draws": "6", "burn_in": "50", "epochs": "2", "trajectory": "0.01"}
 """What tests put in place of the numbers that are shown; pages count on the default `burn_in`."""
+FEW = "examples=128, test_examples=100"
 
 
 def blocks(path: Path, language: str) -> list[str]:
@@ -30,6 +31,11 @@ def small(code: str) -> str:
     for name, value in SMALL.items():
         code = re.sub(rf"\b{name}=[\d.e-]+", f"{name}={value}", code)
     return code
+
+
+def with_few_digits(code: str) -> str:
+    """The same Python with the first digits where all are loaded."""
+    return re.sub(r'load\("(digits[\w-]*)"\)', rf'load("\1", {FEW})', code)
 
 
 def parse(command: str) -> Any:

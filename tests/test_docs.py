@@ -128,12 +128,13 @@ named = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relativ
 def test_python_on_the_pages_runs(
     page: Path, skeleton: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All blocks of a page in one namespace, as a reader would type them, with small numbers."""
+    """All blocks of a page in one namespace, as a reader would type them, with small numbers, few digits."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(DOCS / "examples")
     namespace: dict[str, Any] = {"__name__": page.stem.replace("-", "_")}
     for number, block in enumerate(shown_code.blocks(page, "python"), start=1):
-        exec(compile(shown_code.small(block), f"{page.name}, block {number}", "exec"), namespace)
+        code = shown_code.with_few_digits(shown_code.small(block))
+        exec(compile(code, f"{page.name}, block {number}", "exec"), namespace)
 
 
 @named

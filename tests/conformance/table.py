@@ -46,6 +46,11 @@ class Row:
     def name(self) -> str:
         return self.method.name
 
+    @property
+    def spread(self) -> Any:
+        """The instance whose first block is compared on many devices."""
+        return self.meshed or self.method
+
 
 TUNED: Any = {"trajectory": "chees", "mass": "diagonal", "chains": CHAINS}
 AS_USERS = os.environ.get("SYMBAYES_COMPILER") == "default"
@@ -197,7 +202,7 @@ ROWS = (
         # Two epochs of six optimiser steps, and two draws.
         method=sb.MCBatchNorm(epochs=2, draws=2, batch=20, chains=CHAINS),
         other=sb.MCBatchNorm(epochs=1, draws=3, batch=20, chains=CHAINS, learning_rate=1e-2),
-        independent=sb.MCBatchNorm(epochs=1, draws=2, batch=20, chains=CHAINS),
+        independent=sb.MCBatchNorm(epochs=2, draws=2, batch=20, chains=CHAINS),
         block_steps=(6, *((4,) if AS_USERS else ())),
         longer=sb.MCBatchNorm(epochs=2, draws=3, batch=20, chains=CHAINS),
         normalised=True,

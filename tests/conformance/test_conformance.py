@@ -17,6 +17,7 @@ from flax import nnx
 import symbayes as sb
 from symbayes import specs, trees
 from symbayes.engine import Method, placement, states
+from symbayes.engine.job import Job
 from symbayes.engine.method import kept_draws, phase_cost
 from symbayes.engine.plan import Cursor
 from symbayes.networks import NNXNetwork
@@ -253,29 +254,73 @@ def test_seed_decides_the_draws(row: Row, posterior: sb.Posterior, undisturbed: 
     assert np.unique(np.concatenate(energies)).size == 2 * CHAINS
 
 
-@every_method
-def test_chains_do_not_know_of_one_another(row: Row, posterior: sb.Posterior) -> None:
-    few = dataclasses.replace(row.independent, chains=2)
-    expected, played = play(row.independent, posterior).draws, play(few, posterior).draws
-    for name, value in played.items():
-        np.testing.assert_allclose(value, expected[name][:2], rtol=1e-3, atol=1e-4, err_msg=name)
+def see_one_another(method: Method, posterior: sb.Posterior) -> bool:
+    """Whether a phase is shown several chains; all else that phases do is a `vmap` of one chain."""
+    return any(phase.joint for phase in job(method, posterior).phases if phase.units)
+
+
+_alone: dict[str, Played] = {}
+
+
+@pytest.fixture
+def alone(row: Row, posterior: sb.Posterior) -> Played:
+    """The row's independent instance with two chains; played once."""
+    if row.name not in _alone:
+        _alone[row.name] = play(dataclasses.replace(row.independent, chains=2), posterior)
+    return _alone[row.name]
 
 
 @every_method
-def test_chains_in_groups_are_those_of_all_at_once(row: Row, posterior: sb.Posterior) -> None:
-    """Unless they learn from one another; the first group is that of the test before."""
-    working = job(row.independent, posterior)
-    if any(phase.joint for phase in working.phases if phase.units):
-        with pytest.raises(ValueError, match="learn from one another"):
-            working.in_groups(2)
+def test_chains_do_not_know_of_one_another(row: Row, posterior: sb.Posterior, alone: Played) -> None:
+    """Phases that are shown all chains do the same with more of them.
+
+    To others, their number is no setting, and another chain beside one changes no byte of it.  Blocks of more
+    chains are compared on many devices, and whole runs in the tests of chains in groups.
+    """
+    if see_one_another(row.independent, posterior):
+        expected = play(row.independent, posterior).draws
+        for name, value in alone.draws.items():
+            np.testing.assert_allclose(value, expected[name][:2], rtol=1e-3, atol=1e-4, err_msg=name)
         return
-    expected = play(row.independent, posterior)
-    played = play(row.independent, posterior, together=2)
-    assert played.blocks >= CHAINS // 2
+    few = dataclasses.replace(row.independent, chains=2)
+    assert job(few, posterior).phases == job(row.independent, posterior).phases
+    played = play(few, posterior, like_the_first=True)
     for part in ("draws", "traces"):
-        for name, value in getattr(played, part).items():
-            wanted = getattr(expected, part)[name]
-            np.testing.assert_allclose(value, wanted, rtol=1e-3, atol=1e-4, err_msg=name)
+        for name, value in getattr(alone, part).items():
+            np.testing.assert_array_equal(getattr(played, part)[name][0], value[0], err_msg=name)
+    energies = [each.draws["statistics/energy"][1] for each in (played, alone)]
+    assert not np.array_equal(*energies), "the other chain is another one"
+
+
+@every_method
+def test_chains_in_groups_are_those_of_all_at_once(row: Row, posterior: sb.Posterior, alone: Played) -> None:
+    """Unless they learn from one another; those of the first group are the chains that are alone, and all
+    differ."""
+    if see_one_another(row.independent, posterior):
+        with pytest.raises(ValueError, match="learn from one another"):
+            job(row.independent, posterior).in_groups(2)
+        return
+    played = play(row.independent, posterior, together=2)
+    assert played.blocks == CHAINS // 2 * alone.blocks
+    for part in ("draws", "traces"):
+        for name, value in getattr(alone, part).items():
+            np.testing.assert_array_equal(getattr(played, part)[name][:2], value, err_msg=name)
+    assert np.unique(played.draws["statistics/energy"][:, -1]).size == CHAINS
+
+
+def spread(posterior: sb.Posterior, along_data: int) -> tuple[sb.Posterior, Any]:
+    """The posterior on all devices, and their mesh."""
+    mesh = sb.make_mesh(CHAINS, data=along_data)
+    assert dict(mesh.shape) == {"chain": 8 // along_data, "data": along_data}
+    return placement.place_posterior(posterior, mesh), mesh
+
+
+def first_block(working: Job, group: int) -> tuple[Any, dict[str, np.ndarray]]:
+    """The chains of a group after the first block, and all of it as arrays."""
+    first = next(number for number, phase in enumerate(working.phases) if phase.units)
+    state, plan = working.begin(first, group=group)
+    block = working.advance(first, Cursor(first, group=group), state, plan)
+    return block.state.chain, states.to_arrays((block.state.chain, block.record))
 
 
 @pytest.mark.parametrize(
@@ -284,20 +329,19 @@ def test_chains_in_groups_are_those_of_all_at_once(row: Row, posterior: sb.Poste
     ids=lambda value: getattr(value, "name", None) or str(value),
 )
 def test_a_block_on_many_devices_is_that_on_one(row: Row, posterior: sb.Posterior, along_data: int) -> None:
-    mesh = sb.make_mesh(CHAINS, data=along_data)
-    assert dict(mesh.shape) == {"chain": 8 // along_data, "data": along_data}
-    made = []
-    for on, where in ((posterior, None), (placement.place_posterior(posterior, mesh), mesh)):
-        working = job(row.meshed or row.method, on, mesh=where)
-        first = next(number for number, phase in enumerate(working.phases) if phase.units)
-        state, plan = working.begin(first)
-        block = working.advance(first, Cursor(first), state, plan)
-        made.append((block.state, block.record))
-    assert all(len(leaf.sharding.device_set) == 8 for leaf in jax.tree.leaves(made[1][0].chain))
-    expected, actual = (states.to_arrays((state.chain, record)) for state, record in made)
-    assert expected.keys() == actual.keys()
-    for name, value in expected.items():
-        found = actual[name]
+    """On one, in groups of two chains, but of all at once where they learn from one another."""
+    on, mesh = spread(posterior, along_data)
+    chain, actual = first_block(job(row.spread, on, mesh=mesh), 0)
+    assert all(len(leaf.sharding.device_set) == 8 for leaf in jax.tree.leaves(chain))
+    alone = job(row.spread, posterior)
+    if not see_one_another(row.spread, posterior):
+        alone = alone.in_groups(2)
+    blocks = [first_block(alone, group)[1] for group in range(len(alone.groups))]
+    assert all(block.keys() == actual.keys() for block in blocks)
+    for name, found in actual.items():
+        each = [block[name] for block in blocks]
+        # Steps are counted for all chains of a block.
+        value = np.concatenate(each) if each[0].ndim else np.max(each)
         if name.endswith("likelihood") and value.ndim == 2:
             # Which examples are summed into one term depends on the devices.
             found, value = found.sum(axis=1), value.sum(axis=1)

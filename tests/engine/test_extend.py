@@ -85,6 +85,7 @@ def test_an_unfinished_run_may_be_asked_for_more(at_once, tiny, tmp_path, monkey
     assert_same_run(tmp_path / "run", folder)
 
 
+@pytest.mark.usefixtures("forms_once")
 @pytest.mark.parametrize("committed", [False, True], ids=["before its line", "after its line"])
 def test_crashes_while_it_grows(at_once, tiny, tmp_path, monkeypatch, committed):
     folder, options = at_once

@@ -118,6 +118,7 @@ def undisturbed(request: Any, tiny: sb.Posterior, observers: Any, tmp_path_facto
     return METHODS[request.param], folder, options
 
 
+@pytest.mark.usefixtures("forms_once")
 @pytest.mark.level
 @pytest.mark.parametrize("rate", [1e-9, np.inf], ids=["state seldom", "state always"])
 @pytest.mark.parametrize("committed", [False, True], ids=["before its line", "after its line"])
@@ -133,6 +134,7 @@ def test_a_run_that_crashes_in_every_block_ends_in_the_same_bytes(
     assert results(tmp_path / "run") == results(folder)
 
 
+@pytest.mark.usefixtures("forms_once")
 @pytest.mark.level
 def test_an_unfinished_run_shows_the_groups_that_are_complete(
     undisturbed: Any, tiny: sb.Posterior, tmp_path: Path, monkeypatch: Any

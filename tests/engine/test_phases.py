@@ -121,6 +121,7 @@ def played(request, posterior, tmp_path_factory) -> tuple[Play, int, Path]:
     return method, block_steps, folder
 
 
+@pytest.mark.usefixtures("forms_once")
 @pytest.mark.parametrize("rate", [1e-9, np.inf], ids=["state seldom", "state always"])
 def test_crashes_at_every_block_end_in_the_same_bytes(played, posterior, tmp_path, monkeypatch, rate):
     """At the boundaries of phases too."""
@@ -134,6 +135,7 @@ def test_crashes_at_every_block_end_in_the_same_bytes(played, posterior, tmp_pat
     assert results(tmp_path / "run") == results(folder)
 
 
+@pytest.mark.usefixtures("forms_once")
 def test_one_crash_anywhere_is_no_different(played, posterior, tmp_path, monkeypatch):
     method, block_steps, folder = played
     monkeypatch.setattr(job, "STATE_BYTES_PER_SECOND", np.inf)

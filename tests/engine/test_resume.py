@@ -37,6 +37,7 @@ def stored_states(folder) -> list[int]:
     return [entry["block"] for entry in Run(folder).entries if entry["state"]]
 
 
+@pytest.mark.usefixtures("forms_once")
 @pytest.mark.parametrize("rate", [SELDOM, ALWAYS], ids=["state seldom", "state always"])
 @pytest.mark.parametrize("committed", [False, True], ids=["before its line", "after its line"])
 def test_a_run_that_crashes_in_every_block_ends_in_the_same_bytes(
@@ -53,6 +54,7 @@ def test_a_run_that_crashes_in_every_block_ends_in_the_same_bytes(
     assert results(tmp_path / "run") == expected
 
 
+@pytest.mark.usefixtures("forms_once")
 @pytest.mark.parametrize("rate", [SELDOM, ALWAYS], ids=["state seldom", "state always"])
 def test_one_crash_in_the_middle_is_no_different(case, tiny, observers, tmp_path, monkeypatch, rate):
     method, block_steps, expected = case

@@ -33,18 +33,19 @@ def tempered(posterior: sb.Posterior, temperature: float, tempers: Tempers = "po
 def correlated() -> tuple[sb.Posterior, np.ndarray, np.ndarray]:
     """A Gaussian of three weights with a correlation of -0.93, its mean and covariance.
 
-    As a linear regression whose inputs are nearly collinear and far from zero.
+    As a linear regression whose inputs are nearly collinear and far from zero, with as many examples as that
+    of `linear`: what is compiled for one serves for both.
     """
-    rng, noise, scale = np.random.default_rng(11), 0.6, 1.2
-    x = (rng.normal(size=(16, 1)) + 0.3 * rng.normal(size=(16, 2)) + 0.7).astype(np.float32)
-    y = (x @ np.array([[0.8], [-0.4]]) + noise * rng.normal(size=(16, 1))).astype(np.float32)
+    rng, noise, scale, n = np.random.default_rng(11), 0.6, 1.2, 24
+    x = (rng.normal(size=(n, 1)) + 0.25 * rng.normal(size=(n, 2)) + 0.7).astype(np.float32)
+    y = (x @ np.array([[0.8], [-0.4]]) + noise * rng.normal(size=(n, 1))).astype(np.float32)
     posterior = sb.Posterior(
         sb.networks.mlp(hidden=(), outputs=1),
         sb.likelihoods.Gaussian(scale=noise),
         sb.priors.Normal(scale=scale),
         sb.data.Examples(x, y),
     )
-    design = np.concatenate([np.ones((16, 1)), x], axis=1).astype(np.float64)
+    design = np.concatenate([np.ones((n, 1)), x], axis=1).astype(np.float64)
     covariance = np.linalg.inv(design.T @ design / noise**2 + np.eye(3) / scale**2)
     return posterior, covariance @ design.T @ y[:, 0].astype(np.float64) / noise**2, covariance
 

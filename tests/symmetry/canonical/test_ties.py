@@ -15,8 +15,8 @@ from symbayes.symmetry import canonical, discover
 from ..network_kinds import Kind, relu
 from ..symmetry_networks import convolve, draw, inputs, layer_norm
 
-COUNT = 24
-"""Networks of each example."""
+COUNT = 32
+"""Networks of each example: as many at once as the solver of minimal mass takes, and as many moved."""
 
 
 def dense(activation, *sizes, bias=True):
@@ -132,7 +132,7 @@ def spoilt(shapes, rng):
     [(name, "unit-norm") for name in NETWORKS] + [(name, "minimal-mass") for name in SCALED],
 )
 @given(seed=st.integers(0, 2**31 - 1))
-@settings(max_examples=4)
+@settings(max_examples=3)
 def test_an_orbit_has_one_form_whatever_is_tied(name, scale, seed):
     network = network_of(name)
     rng = np.random.default_rng(seed)

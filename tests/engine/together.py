@@ -20,7 +20,7 @@ import numpy as np
 
 import symbayes as sb
 from symbayes import specs
-from symbayes.draws import Run, files
+from symbayes.draws import Writer, files
 from symbayes.engine.crew import SWEEP, Crew, everyone
 from symbayes.engine.sinks import Follower
 
@@ -110,9 +110,9 @@ def _three_processes(deed: Callable[[], Any]) -> None:
 
 def stumbling(number: int, folder: Path) -> list[str]:
     """HMC with a full disk at block 3, a Ctrl-C in the second process at block 4, and then to its end."""
-    real, look = (Run.commit, Follower.commit), Crew.asked_to_stop
+    real, look = (Writer.commit, Follower.commit), Crew.asked_to_stop
 
-    def full(self: Run, *arrays: Any, **parts: Any) -> None:
+    def full(self: Writer, *arrays: Any, **parts: Any) -> None:
         if self.blocks == 3:
             raise files.StorageError(28, "the disk is full: make room")
         real[0](self, *arrays, **parts)
@@ -135,7 +135,7 @@ def stumbling(number: int, folder: Path) -> list[str]:
         (*real, look),
     ):
         # Methods are replaced in this process alone, which ends with the test.
-        Run.commit, Follower.commit, Crew.asked_to_stop = writes, follows, looks
+        Writer.commit, Follower.commit, Crew.asked_to_stop = writes, follows, looks
         endings.append(told(lambda: draw("hmc", folder / "stumbling")))
     return endings
 

@@ -27,7 +27,7 @@ def draw(shapes: dict[str, tuple[int, ...]], seed: int = 0) -> dict[str, Any]:
     for path, shape in shapes.items():
         array = rng.normal(size=shape)
         flat[path] = np.exp(0.3 * array) if path.split("/")[-1] == "var" else 0.5 * array
-    return trees.unflatten({path: jnp.asarray(array, jnp.float32) for path, array in flat.items()})
+    return trees.unflatten({path: jax.device_put(np.float32(array)) for path, array in flat.items()})
 
 
 def inputs(*shape: int) -> jax.Array:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
@@ -51,11 +50,11 @@ class Chunks:
         def shape(array: np.ndarray) -> jax.Array:
             if count * size != n:
                 array = np.concatenate([array, np.repeat(array[:1], count * size - n, axis=0)])
-            return jnp.asarray(array.reshape(count, size, *array.shape[1:]))
+            return _placed(array.reshape(count, size, *array.shape[1:]))
 
         number = np.arange(count * size, dtype=np.int32).reshape(count, size)
-        own = jnp.asarray(number) if numbered else None
-        return cls(shape(x), shape(y), jnp.asarray(mask.reshape(count, size)), own)
+        own = _placed(number) if numbered else None
+        return cls(shape(x), shape(y), _placed(mask.reshape(count, size)), own)
 
     @classmethod
     def spread(cls, x: np.ndarray, y: np.ndarray, size: int, mesh: Mesh, *, numbered: bool = False) -> Chunks:
@@ -87,6 +86,11 @@ class Chunks:
     def rows(self) -> tuple[Any, Any]:
         """x and y with one leading axis over examples, the padding still at the end."""
         return tuple(a.reshape(-1, *a.shape[2:]) for a in (self.x, self.y))  # type: ignore[return-value]
+
+
+def _placed(array: np.ndarray) -> jax.Array:
+    """A copy on the device, for which `jnp.asarray` would compile a program for every shape."""
+    return jax.device_put(array, may_alias=False)
 
 
 def _layout(n: int, size: int, multiple: int) -> tuple[int, int]:

@@ -56,6 +56,6 @@ def draw(folder: Path, scale: str) -> None:
 if __name__ == "__main__":
     try:
         draw(Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else "small")
-    except sb.Stopped as stopped:
+    except KeyboardInterrupt as stopped:  # sb.Stopped, or between the runs
         print(stopped)
         sys.exit(STOPPED)

@@ -361,6 +361,13 @@ def test_ctrl_c_stops_after_the_block_and_the_run_goes_on(tiny, drawn, tmp_path,
     assert_same_draws(run(HMC, tiny, store=tmp_path / "run", observers=[SignalAt(-1)]), drawn)
 
 
+def test_ctrl_c_in_the_last_block_stops_what_comes_after_the_run(tiny, drawn, tmp_path):
+    with pytest.raises(sb.Stopped, match="stopped after 100% of the run"):
+        run(HMC, tiny, store=tmp_path / "run", observers=[SignalAt(HMC.draws)])
+    assert Run(tmp_path / "run").finished
+    assert_same_draws(run(HMC, tiny, store=tmp_path / "run", observers=[SignalAt(-1)]), drawn)
+
+
 def test_ctrl_c_in_memory_says_that_draws_are_lost(tiny):
     with pytest.raises(sb.Stopped, match=r"stopped after \d+% of the run; the draws were in memory only"):
         run(HMC, tiny, observers=[SignalAt(2)])

@@ -153,6 +153,9 @@ def _work(job: Job, into: Sink, store: str | Path | None, progress: bool | None)
     # Also of a run that had ended already: it may have been killed before it came to this.
     for observer in job.observers:
         into.save_observed(observer.name, observer.finish(job.observed, job.memories[observer.name]))
+    if interrupt.asked and job.crew.alone and store is not None:
+        # Asked too late for this run, but not for what the program has still to do.
+        raise Stopped(_stopped_message(1.0, store))
 
 
 def _grows(job: Job) -> list[str]:

@@ -89,7 +89,7 @@ def by_numpyro(small: sb.Posterior, draws: int) -> np.ndarray:
     return moments(features(small, {"params": params, "stats": {}}))
 
 
-@pytest.mark.skipif("SYMBAYES_PEERS" not in os.environ, reason="the numbers of numpyro are stored")
+@pytest.mark.skipif("SYMBAYES_PEERS" not in os.environ, reason="runs numpyro anew: set SYMBAYES_PEERS")
 def test_stored_numbers_are_those_of_numpyro(small: sb.Posterior) -> None:
     assert_equal_means(by_numpyro(small, 400), np.array(THEIRS["means_and_their_variances"]))
 
